@@ -1,0 +1,16 @@
+"""The one place that names the compiler, so that another could take its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+import numba
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Compile at first call, keep the machine code on disk, and release the interpreter's lock while running."""
+    return cast("Callable[Parameters, Result]", numba.njit(cache=True, nogil=True, error_model="numpy")(function))
