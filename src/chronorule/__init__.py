@@ -1,0 +1,1 @@
+"""Learn readable temporal logic rules that explain when a target event happens."""
