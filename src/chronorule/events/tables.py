@@ -1,0 +1,138 @@
+"""The three tables a log is built from, with names already turned into codes and a way to point at a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronorule.errors import DataError
+
+Locate = Callable[[int], str]
+
+
+def by_row(i: int) -> str:
+    """Point at a row of arrays, which have no lines."""
+    return f"row {i} (counting from 0)"
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column of names: row i holds names[codes[i]]; names differ from each other and each is used or allowed."""
+
+    names: tuple[str, ...]
+    codes: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class EventTable:
+    """One row for each event, in any order."""
+
+    entity: Coded
+    time: NDArray[np.float64]
+    event: Coded
+    group: Coded | None = None
+    locate: Locate = by_row
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodTable:
+    """One row for each entity: it was watched over (start, stop]; group may be given for entities without events."""
+
+    entity: Coded
+    start: NDArray[np.float64]
+    stop: NDArray[np.float64]
+    group: Coded | None = None
+    locate: Locate = by_row
+
+
+@dataclass(frozen=True, eq=False)
+class StaticTable:
+    """One row for each property of an entity that has no time."""
+
+    entity: Coded
+    predicate: Coded
+    locate: Locate = by_row
+
+
+def encode(values: Iterable[Any], what: str, locate: Locate = by_row) -> Coded:
+    """Give each name a code in order of first appearance; whole numbers become their digits, so 7 is "7"."""
+    array = values if isinstance(values, np.ndarray) else None
+    if array is not None and array.ndim != 1:
+        raise DataError(
+            f"The column of {what} names has {array.ndim} dimensions, but one name a row is needed; pass a flat array."
+        )
+    if array is not None and array.dtype.kind in "iu":
+        return _encode_whole_numbers(array)
+    items: list[Any] = array.tolist() if array is not None else list(values)
+    table: dict[Any, int] = {}
+    raw = np.fromiter((table.setdefault(item, len(table)) for item in items), np.int32, len(items))
+    names = [as_name(item) for item in table]
+    for position, name in enumerate(names):
+        if not name:
+            bad = np.flatnonzero(raw == position)
+            raise missing_name(what, repr(list(table)[position]), bad.size, locate(int(bad[0])))
+    return merge_names(names, raw)
+
+
+def _encode_whole_numbers(array: NDArray[Any]) -> Coded:
+    unique, first, inverse = np.unique(array, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(order.size, np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    return Coded(tuple(str(number) for number in unique[order].tolist()), rank[inverse])
+
+
+def as_name(item: Any) -> str:
+    """Turn one value into a name: text as it is, whole numbers as digits; "" stands for what cannot name anything."""
+    if isinstance(item, str):
+        return item
+    if isinstance(item, bool | np.bool_):
+        return ""
+    if isinstance(item, int | np.integer):
+        return str(int(item))
+    if isinstance(item, float | np.floating) and np.isfinite(item) and item == int(item):
+        return str(int(item))
+    return ""
+
+
+def missing_name(what: str, shown: str, rows: int, where: str) -> DataError:
+    """Say that a name is missing, null or of a kind that cannot be a name."""
+    return DataError(
+        f"{plural(rows, 'row')} of the {what} column {'has' if rows == 1 else 'have'} no usable name, first {where}, "
+        f"which holds {shown}; names are text or whole numbers: fill these rows in or remove them."
+    )
+
+
+def merge_names(names: Sequence[str], codes: NDArray[np.int32]) -> Coded:
+    """Join spellings that became one name (7 and "7"), keeping the order of first appearance."""
+    table: dict[str, int] = {}
+    again = np.fromiter((table.setdefault(name, len(table)) for name in names), np.int32, len(names))
+    return Coded(tuple(table), codes if len(table) == len(names) else again[codes])
+
+
+def recode(column: Coded, table: dict[str, int]) -> NDArray[np.int32]:
+    """Codes of the column in another vocabulary; a name it does not hold gets -1."""
+    to = np.fromiter((table.get(name, -1) for name in column.names), np.int32, len(column.names))
+    return to[column.codes] if to.size else np.empty(0, np.int32)
+
+
+def plural(count: int, noun: str) -> str:
+    """Write a count with its noun: "1 row", "2,000 rows"."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else many}"
+
+
+def agree(count: int, noun: str, one: str, many: str) -> str:
+    """Write a count with its noun and the verb that agrees: "1 row has", "2,000 rows have"."""
+    return f"{plural(count, noun)} {one if count == 1 else many}"
+
+
+def shorten(names: Iterable[str], most: int = 5) -> str:
+    """List some names for a message: "a", "b" and 7 more."""
+    listed = list(names)
+    shown = ", ".join(f'"{name}"' for name in listed[:most])
+    return shown if len(listed) <= most else f"{shown} and {len(listed) - most:,} more"
