@@ -28,7 +28,7 @@ setup: .venv/.ready
 	  || $(PYTHON) -m venv --clear .venv || { \
 	  echo "$(PYTHON) cannot make a virtual environment, which keeps chronorule's libraries apart from yours." \
 	       "Install its venv module (on Debian and Ubuntu: apt install python3-venv) and run make again." >&2; exit 1; }
-	$(PIP) install --quiet --only-binary :all: --constraint constraints.txt hatchling
+	$(PIP) install --quiet --only-binary :all: --constraint constraints.txt hatchling editables
 	$(PIP) install --quiet --only-binary :all: --constraint constraints.txt --no-build-isolation --editable '.[dev]'
 	@touch $@
 
