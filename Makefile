@@ -45,8 +45,8 @@ format: setup
 	.venv/bin/ruff format .
 
 lint: setup
-	.venv/bin/ruff check .
-	.venv/bin/ruff format --check .
+	@.venv/bin/ruff format --check . && formatted=yes || formatted=no; \
+	  .venv/bin/ruff check . && test $$formatted = yes
 
 types: setup
 	.venv/bin/mypy
@@ -61,7 +61,7 @@ wheel: setup
 	@$(PIP) check
 	@rm -rf build/wheel
 	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir build/wheel .
-	@.venv/bin/python -m zipfile --list build/wheel/chronorule-*.whl | grep -q chronorule/py.typed \
+	@.venv/bin/python -m zipfile --list build/wheel/chronorule-*.whl | grep chronorule/py.typed >/dev/null \
 	  || { echo "The wheel lacks chronorule/py.typed, so users get no types; see [tool.hatch] in pyproject.toml." >&2; exit 1; }
 
 clean:
