@@ -200,7 +200,8 @@ def _head(d: Description) -> list[str]:
     lines = [
         "",
         f"head {fit(h.name, 50)}",
-        f"  {h.counted:,} that count, in {_entities(h.entities)}; time at risk {number(h.time_at_risk)} ({fit(d.unit, 20)})",
+        f"  {h.counted:,} that count, in {_entities(h.entities)}",
+        f"  time at risk {number(h.time_at_risk)} ({fit(d.unit, 20)})",
     ]
     reasons = {"before the period": h.before_start, "after it": h.after_stop, "while not at risk": h.not_at_risk}
     outside = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)

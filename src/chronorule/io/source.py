@@ -1,0 +1,280 @@
+"""Where tables come from: CSV and Parquet files, and anything that offers an Arrow stream, behind one face."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as parquet
+
+from chronorule.errors import DataError
+from chronorule.events.tables import by_row, shorten
+
+NAMES = pa.dictionary(pa.int32(), pa.string())
+BLOCK = 8 << 20  # bytes of CSV parsed at once: large enough that dictionaries of names are seldom joined
+METADATA = b"chronorule"
+SEPARATORS = {",": '","', ";": '";"', "\t": r'"\t"', "|": '"|"', ":": '":"', " ": '" "'}
+
+
+class Source(Protocol):
+    """A table by columns; `locate` points at a row in words that help to find it."""
+
+    label: str
+    names: list[str]
+    metadata: dict[str, Any]
+
+    def read(self, columns: Sequence[str], texts: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        """Read these columns; those in `texts` are taken as text, whatever they look like."""
+
+    def locate(self, row: int) -> str:
+        """Say where a row is."""
+
+
+def open_source(source: Any, separator: str) -> Source:
+    """Find out what was given, and refuse clearly what cannot be a table."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(os.fspath(source))
+        with reading(path):
+            with path.open("rb") as file:
+                start = file.read(1 << 16)
+            if not start:
+                raise DataError(
+                    f"{quoted(path)} is empty; a table needs a line of column names and a row for each event."
+                )
+            if start[:4] == b"PAR1":
+                return ParquetSource.open(path)
+            return CsvSource.open(path, separator, start)
+    if not hasattr(source, "__arrow_c_stream__") and callable(getattr(source, "collect", None)):
+        source = source.collect()  # a lazy frame
+    if isinstance(source, Mapping):
+        try:
+            source = pa.table(dict(source))
+        except (pa.ArrowException, TypeError, ValueError) as problem:
+            raise DataError(
+                f"The columns given make no table ({one_line(problem)}); pass flat columns of one length."
+            ) from None
+    if hasattr(source, "__arrow_c_stream__"):
+        return ArrowSource.open(source)
+    raise DataError(
+        f"A {type(source).__name__} is no table; give the path of a CSV or Parquet file, a data frame (pandas, polars, "
+        "duckdb, pyarrow), or a dictionary of columns."
+    )
+
+
+def quoted(path: Path) -> str:
+    """Name a file in a message."""
+    return f'"{path}"'
+
+
+def one_line(problem: BaseException) -> str:
+    """The first line of what another library says, without a full stop."""
+    return str(problem).strip().split("\n")[0].rstrip(".")[:200]
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what can go wrong with a file into one sentence."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(
+            f"There is no file {quoted(path)}; check the path (relative to {quoted(Path.cwd())})."
+        ) from None
+    except IsADirectoryError:
+        raise DataError(f"{quoted(path)} is a directory, not a table; name one CSV or Parquet file in it.") from None
+    except PermissionError:
+        raise DataError(f"{quoted(path)} may not be read by this user; change its permissions or copy it.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
+        raise DataError(f"{quoted(path)} is damaged ({one_line(problem)}); fetch or write the file again.") from None
+    except UnicodeDecodeError as problem:
+        raise DataError(
+            f"{quoted(path)} is not UTF-8 text (first at byte {problem.start}); save it as UTF-8, or convert it, "
+            'for example with "iconv -f latin1 -t utf-8".'
+        ) from None
+    except (OSError, pa.ArrowException, csv.Error) as problem:
+        raise DataError(f"{quoted(path)} cannot be read ({one_line(problem)}); check that the file is whole.") from None
+
+
+@dataclass
+class CsvSource:
+    """A CSV file, plain or gzipped; names stay text ("NA", "007"), the rest is inferred."""
+
+    path: Path
+    separator: str
+    zipped: bool
+    names: list[str]
+    metadata: dict[str, Any]
+    label: str
+
+    @classmethod
+    def open(cls, path: Path, separator: str, start: bytes) -> CsvSource:
+        zipped = start[:2] == b"\x1f\x8b"
+        if len(separator) != 1 or separator in '"\r\n':
+            raise DataError(f"separator={separator!r} cannot part columns; give one character, such as ',' or ';'.")
+        if not zipped and (b"\0" in start or start[:2] in (b"\xff\xfe", b"\xfe\xff")):
+            raise DataError(
+                f"{quoted(path)} is neither Parquet nor UTF-8 text (it holds zero bytes); "
+                "if it is UTF-16 text save it as UTF-8, else name the right file."
+            )
+        with open_text(path, zipped) as file:
+            names = next((record for record in csv.reader(file, delimiter=separator) if record), [])
+        if not names:
+            raise DataError(f"{quoted(path)} has no line of column names; it must begin with one.")
+        return cls(path, separator, zipped, names, {}, quoted(path))
+
+    def read(self, columns: Sequence[str], texts: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        with reading(self.path):
+            source = pa.input_stream(str(self.path), compression="gzip") if self.zipped else str(self.path)
+            try:
+                table = arrow_csv.read_csv(
+                    source,
+                    read_options=arrow_csv.ReadOptions(block_size=BLOCK),
+                    parse_options=arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+                    convert_options=arrow_csv.ConvertOptions(
+                        include_columns=list(columns), column_types=dict.fromkeys(texts, NAMES)
+                    ),
+                )
+            except pa.ArrowInvalid as problem:
+                raise self._explain(problem) from None
+            return {name: table.column(name) for name in columns}
+
+    def _explain(self, problem: pa.ArrowInvalid) -> DataError:
+        """Find the line at fault, which the fast reader does not always know."""
+        line = 0
+        with open_text(self.path, self.zipped) as file:
+            records = csv.reader(file, delimiter=self.separator)
+            try:
+                for record in records:
+                    if record and len(record) != len(self.names):
+                        return DataError(
+                            f"Line {line + 1} of {self.label} has {len(record)} fields where the header has "
+                            f"{len(self.names)}; a name that holds the separator or a quotation mark needs quotes."
+                        )
+                    line = records.line_num
+            except UnicodeDecodeError:
+                return DataError(
+                    f"{self.label} is not UTF-8 text (first near line {line + 1}); save it as UTF-8, or convert it, "
+                    'for example with "iconv -f latin1 -t utf-8".'
+                )
+        return DataError(f"{self.label} cannot be read as CSV ({one_line(problem)}); check that the file is whole.")
+
+    def locate(self, row: int) -> str:
+        """Count lines as an editor does; only asked for when a row is refused."""
+        with reading(self.path), open_text(self.path, self.zipped) as file:
+            records = csv.reader(file, delimiter=self.separator)
+            seen, line = -2, 0
+            for record in records:
+                seen += bool(record)
+                if seen == row:
+                    break
+                line = records.line_num
+        return f"in line {line + 1} of {self.label}"
+
+
+@contextmanager
+def open_text(path: Path, zipped: bool) -> Iterator[IO[str]]:
+    """Open a text file, plain or gzipped, with or without a byte order mark."""
+    opener: Any = gzip.open if zipped else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        yield file
+
+
+@dataclass
+class ParquetSource:
+    """A Parquet file; what `write_events` noted in it comes back as metadata."""
+
+    path: Path
+    schema: pa.Schema
+    names: list[str]
+    metadata: dict[str, Any]
+    label: str
+
+    @classmethod
+    def open(cls, path: Path) -> ParquetSource:
+        with parquet.ParquetFile(path) as file:
+            schema = file.schema_arrow
+        noted = (schema.metadata or {}).get(METADATA)
+        try:
+            metadata = {} if noted is None else json.loads(noted)
+        except ValueError:
+            metadata = None
+        if not isinstance(metadata, dict):
+            raise DataError(f"The notes inside {quoted(path)} are damaged; write the file again.")
+        return cls(path, schema, list(schema.names), metadata, quoted(path))
+
+    def read(self, columns: Sequence[str], texts: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        coded = [
+            n for n in texts if pa.types.is_string(kind := self.schema.field(n).type) or pa.types.is_large_string(kind)
+        ]
+        with reading(self.path), parquet.ParquetFile(self.path, read_dictionary=coded) as file:
+            table = file.read(columns=list(dict.fromkeys(columns)))
+        return {name: table.column(name) for name in columns}
+
+    def locate(self, row: int) -> str:
+        return f"{by_row(row)} of {self.label}"
+
+
+@dataclass
+class ArrowSource:
+    """A table in memory, of whatever library."""
+
+    table: pa.Table
+    names: list[str]
+    metadata: dict[str, Any]
+    label: str
+
+    @classmethod
+    def open(cls, source: Any) -> ArrowSource:
+        try:
+            table = source if isinstance(source, pa.Table) else pa.table(source)
+        except (pa.ArrowException, TypeError, ValueError) as problem:
+            raise DataError(
+                f"The table cannot be read as an Arrow stream ({one_line(problem)}); convert it first."
+            ) from None
+        return cls(table, list(table.column_names), {}, "the table")
+
+    def read(self, columns: Sequence[str], texts: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        return {name: self.table.column(self.names.index(name)) for name in columns}
+
+    def locate(self, row: int) -> str:
+        return by_row(row)
+
+
+def choose_columns(source: Source, wanted: Mapping[str, str | None], what: str) -> dict[str, str]:
+    """The column for each role: the one named by the option, else one called like the role."""
+    chosen = {role: role if name is None else name for role, name in wanted.items()}
+    missing = {role: name for role, name in chosen.items() if name not in source.names}
+    if missing:
+        raise DataError(_missing_columns(source, missing, what))
+    twice = [name for name in chosen.values() if source.names.count(name) > 1]
+    if twice:
+        raise DataError(
+            f"{source.label} has more than one column named {shorten(twice)}, and which is meant cannot be told; "
+            "rename one of them."
+        )
+    return chosen
+
+
+def _missing_columns(source: Source, missing: Mapping[str, str], what: str) -> str:
+    lacks = (
+        f"{source.label} has no column {shorten(missing.values())} for the {what} (it has {shorten(source.names, 12)})"
+    )
+    if isinstance(source, CsvSource) and len(source.names) == 1:
+        header = source.names[0]
+        likely = max((s for s in SEPARATORS if s != source.separator), key=header.count)
+        if header.count(likely):
+            return (
+                f"{lacks}; its columns seem to be parted by {SEPARATORS[likely]}: pass separator={SEPARATORS[likely]}."
+            )
+    options = ", ".join(f'{role}="..."' for role in missing)
+    return f"{lacks}; name the {'column' if len(missing) == 1 else 'columns'} with {options}."
