@@ -1,0 +1,49 @@
+"""Where work runs: threads of this process, over kernels that release the interpreter's lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from chronorule.errors import OptionError
+
+Result = TypeVar("Result")
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Runs a batch of work items in slices, on up to `count` threads (None: one per core)."""
+
+    count: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.count is not None and self.count < 1:
+            raise OptionError(
+                f"threads={self.count} leaves nothing to work with; give 1 or more, or None for all cores."
+            )
+
+    @property
+    def size(self) -> int:
+        return self.count or available_cores()
+
+    def over(self, items: int, work: Callable[[int, int], Result], smallest: int = 64) -> list[Result]:
+        """Call `work(begin, end)` on slices of range(items), at least `smallest` items each; results in order.
+
+        There are four slices a thread, so that one slow slice does not keep the others waiting.
+        """
+        slices = max(1, min(4 * self.size, items // smallest))
+        if self.size == 1 or slices == 1:
+            return [work(0, items)]
+        cuts = [items * k // slices for k in range(slices + 1)]
+        with ThreadPoolExecutor(self.size) as pool:
+            return list(pool.map(work, cuts[:-1], cuts[1:]))

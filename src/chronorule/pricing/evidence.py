@@ -1,0 +1,95 @@
+"""What speaks for and against adding a rule (design 6)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronorule.pricing.effect import Effect
+from chronorule.rules.rule import Rule
+
+Int32 = NDArray[np.int32]
+Float64 = NDArray[np.float64]
+
+LEAST_Z = 3.0  # clustered test of design 6: one odd entity makes no rule
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a rule would bring at the λ in force, with everything else held."""
+
+    rule: Rule
+    observed: float  # O = Σ φ over heads
+    expected: float  # E = ∫ λ φ
+    reward: float  # sign·(O − E) − λ0 c, the slope of the likelihood
+    gain: float  # in nats
+    weight: float  # at which the gain is reached
+    within_gain: float | None  # gain when every group has a free base rate; None where it cannot be tested
+    within_weight: float | None
+    clustered_z: float  # (Σ (O_c − E_c)) / √Σ (O_c − E_c)² over groups, 0 if nothing differs
+    support: int  # groups with a head while the rule is on; for sign −1, groups that expect one
+    description_length: float | None  # nats to name the rule in its grammar
+
+    @property
+    def worth(self) -> float | None:
+        """gain − description length; None without a grammar."""
+        return None if self.description_length is None else self.gain - self.description_length
+
+    def label(self, alpha: float = 0.05) -> str:
+        """Whether the rule says when a head comes, or only marks in whom it comes often."""
+        if self.within_gain is None or self.description_length is None:
+            return "not tested"
+        says_when = self.within_gain - self.description_length > -math.log(alpha)
+        return "says when" if says_when else "marks which entities"
+
+    def objections(self, alpha: float = 0.05, min_support: int = 5, within: bool = False) -> tuple[str, ...]:
+        """Why the rule does not pass, in plain words; empty if it does."""
+        found = []
+        if self.worth is not None and not self.worth > -math.log(alpha):
+            found.append(f"worth {self.worth:.1f} nats, {-math.log(alpha):.1f} needed")
+        if self.support < min_support:
+            found.append(f"seen in {self.support} groups, {min_support} needed")
+        if not self.rule.sign * self.clustered_z >= LEAST_Z:
+            found.append(f"clustered z {self.clustered_z:.1f}, {self.rule.sign * LEAST_Z:.0f} needed")
+        if within and self.label(alpha) != "says when":
+            found.append(self.label(alpha))
+        return tuple(found)
+
+
+def weigh_evidence(
+    rule: Rule,
+    effect: Effect,
+    *,
+    expected_by_entity: Float64,
+    heads_by_entity: Float64,
+    unit: Int32,
+    charge: float,
+    largest_weight: float,
+    terminal: bool,
+    description_length: float | None,
+) -> Evidence:
+    """The evidence for a rule from what its feature meets; `unit` is each entity's group (design 6)."""
+    _, slope, _ = effect.expected(0.0)
+    expected = effect.sign * slope
+    surplus = np.bincount(unit, effect.observed - expected)
+    scale = math.sqrt(float((surplus**2).sum()))
+    on = effect.heads_on if effect.sign > 0 else expected
+    gain, weight = effect.gain(charge, largest_weight)
+    # a terminal head ends its own exposure, so that its place within the exposure says nothing
+    within = None if terminal else effect.within_gain(heads_by_entity, expected_by_entity, unit, largest_weight)
+    return Evidence(
+        rule=rule,
+        observed=float(effect.observed.sum()),
+        expected=float(expected.sum()),
+        reward=effect.sign * float(surplus.sum()) - charge,
+        gain=gain,
+        weight=weight,
+        within_gain=None if within is None else within[0],
+        within_weight=None if within is None else within[1],
+        clustered_z=float(surplus.sum()) / scale if scale > 0 else 0.0,
+        support=int((np.bincount(unit, on) > 0).sum()),
+        description_length=description_length,
+    )
