@@ -18,7 +18,8 @@ from chronorule.grounding import Feature, Grounding, chain_bodies, compile_bodie
 from chronorule.likelihood import build_segments, log_likelihood
 from chronorule.pricing import Evidence, Oracle, Rate, closed_form_gain
 from chronorule.pricing.effect import maximise
-from chronorule.rules.grammar import Grammar, description_length
+from chronorule.rules.description import description_length
+from chronorule.rules.grammar import Grammar
 from chronorule.rules.language import parse_rule
 from chronorule.rules.rule import Rule
 from worlds import World, random_feature, random_rule, random_world

@@ -1,1 +1,88 @@
-"""Learn readable temporal logic rules that explain when a target event happens."""
+"""Learn readable temporal logic rules that explain when a target event happens, and weigh them exactly.
+
+Names are imported at first use, so that `import chronorule` is quick and loads no compiler.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from chronorule.events import EventLog, Exposure, Head, exposure
+    from chronorule.grounding import Feature, Kernel, completions, decay, step, window
+    from chronorule.io.table import read_events, write_events
+    from chronorule.model import RuleModel, WeightedRule, reweigh
+    from chronorule.pricing import Evidence, Oracle
+    from chronorule.rules import Relation, Rule, format_rule, parse_rule, parse_rules
+    from chronorule.rules.canonical import implies, neighbours
+    from chronorule.rules.counting import count_rules
+    from chronorule.rules.description import description_length
+    from chronorule.rules.enumeration import enumerate_rules
+    from chronorule.rules.grammar import Grammar
+    from chronorule.simulate import Simulated, paper_suite, simulate
+
+_HOMES = {
+    "events": ["EventLog", "Exposure", "Head", "exposure"],
+    "grounding": ["Feature", "Kernel", "completions", "decay", "step", "window"],
+    "io.table": ["read_events", "write_events"],
+    "model": ["RuleModel", "WeightedRule", "reweigh"],
+    "pricing": ["Evidence", "Oracle"],
+    "rules": ["Relation", "Rule", "format_rule", "parse_rule", "parse_rules"],
+    "rules.canonical": ["implies", "neighbours"],
+    "rules.counting": ["count_rules"],
+    "rules.description": ["description_length"],
+    "rules.enumeration": ["enumerate_rules"],
+    "rules.grammar": ["Grammar"],
+    "simulate": ["Simulated", "paper_suite", "simulate"],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__version__ = "0.1.0"
+__all__ = [
+    "EventLog",
+    "Evidence",
+    "Exposure",
+    "Feature",
+    "Grammar",
+    "Head",
+    "Kernel",
+    "Oracle",
+    "Relation",
+    "Rule",
+    "RuleModel",
+    "Simulated",
+    "WeightedRule",
+    "__version__",
+    "completions",
+    "count_rules",
+    "decay",
+    "description_length",
+    "enumerate_rules",
+    "exposure",
+    "format_rule",
+    "implies",
+    "neighbours",
+    "paper_suite",
+    "parse_rule",
+    "parse_rules",
+    "read_events",
+    "reweigh",
+    "simulate",
+    "step",
+    "window",
+    "write_events",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'chronorule' has no attribute '{name}'")
+    value = getattr(import_module(f"chronorule.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

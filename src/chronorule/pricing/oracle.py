@@ -25,7 +25,8 @@ from chronorule.kernels import matching
 from chronorule.kernels.prices import after_instants, decayed_prices
 from chronorule.pricing.effect import Effect, Rate, decaying_effect, level_effect
 from chronorule.pricing.evidence import Evidence, weigh_evidence
-from chronorule.rules.grammar import Grammar, description_length
+from chronorule.rules.description import description_length
+from chronorule.rules.grammar import Grammar
 from chronorule.rules.rule import Rule
 
 Int64 = NDArray[np.int64]

@@ -1,0 +1,188 @@
+"""`RuleModel`: weighted rules with the baseline and the frailty that go with them."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from chronorule.errors import DataWarning, OptionError
+from chronorule.events import EventLog, Exposure, Head, exposure
+from chronorule.grounding import Feature, FeaturePath, Grounding
+from chronorule.kernels.rates import row_moments
+from chronorule.likelihood import Heterogeneity, build_segments, log_likelihood, log_rate
+from chronorule.model.weighted_rule import WeightedRule, format_table, number
+from chronorule.rules import format_rule
+from chronorule.rules.grammar import Grammar
+
+Float64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the model was weighed on, and how well that went."""
+
+    entities: int
+    groups: int
+    grouped: bool
+    events: int
+    heads: int
+    heads_outside: int
+    exposure: float
+    unit: str
+    log_likelihood: float
+    log_likelihood_without_rules: float
+    kkt_residual: float
+    complementary_slackness: float
+
+
+@dataclass(frozen=True)
+class RuleModel:
+    """λ(t) = u·exp(b(t) + Σ sign·w·φ(t)): rules, weights, baseline and the spread of the entities' base rates."""
+
+    head: Head
+    feature: Feature
+    heterogeneity: Heterogeneity
+    cuts: tuple[float, ...]
+    penalty: float
+    rules: tuple[WeightedRule, ...]
+    baseline: tuple[float, ...]  # log-rate of each piece
+    baseline_stderr: tuple[float, ...]
+    variance: float  # of the frailty u; 0 when entities are alike
+    variance_stderr: float
+    grammar: Grammar
+    training: Training
+    notes: tuple[str, ...] = ()
+
+    # ---- asked about a log
+
+    def log_likelihood(self, log: EventLog) -> float:
+        """ℓ of a log under this model: marginal over the frailty, whose spread is the one learned (design 4 and 6).
+
+        With heterogeneity "entity" every entity's own base is set to its best on the log asked about.
+        """
+        shown = self._with_vocabulary(log)
+        segments = build_segments(exposure(shown, self.head), self._paths(shown), self.cuts)
+        return log_likelihood(
+            segments,
+            [item.weight for item in self.rules],
+            self.baseline,
+            signs=[item.sign for item in self.rules],
+            units=shown.group,
+            heterogeneity=self.heterogeneity,
+            variance=self.variance,
+        ).value
+
+    def intensity(self, log: EventLog, entity: str | int, times: ArrayLike) -> Float64:
+        """λ of the head in one entity at the given times, from what happened strictly before each; 0 outside exposure.
+
+        The entity's frailty enters by its mean given the entity's own past, (1 + νN(t−)) / (1 + νΛ(t−)), never by what
+        comes later. A model with a free base for every entity has no law for the base of an entity not yet seen, and
+        uses the base that fits the entity's whole record.
+        """
+        asked = np.asarray(times, np.float64)
+        if asked.ndim > 1 or not np.isfinite(asked).all():
+            raise OptionError("The times of an intensity must be finite numbers in one row.")
+        flat = np.atleast_1d(asked)
+        shown = self._with_vocabulary(log.select([entity]))
+        risk = exposure(shown, self.head)
+        paths = self._paths(shown)
+        score = np.asarray(self.baseline)[np.searchsorted(np.asarray(self.cuts), flat - shown.start[0], side="left")]
+        for item, path in zip(self.rules, paths, strict=True):
+            score = score + item.sign * item.weight * path.at(0, flat)
+        heads = np.searchsorted(risk.head_times, flat, side="left")
+        expected = self._expected_until(risk, paths, flat)
+        if self.heterogeneity == "entity":
+            whole = self._expected_until(risk, paths, np.array([np.inf]))[0]
+            multiplier = np.full(len(flat), risk.n_heads / whole if whole > 0 else 0.0)
+        else:
+            multiplier = (1 + self.variance * heads) / (1 + self.variance * expected)
+        inside = np.searchsorted(risk.start, flat, side="left") > np.searchsorted(risk.stop, flat, side="left")
+        rate = np.where(inside, multiplier * np.exp(score), 0.0)
+        return rate.reshape(asked.shape)
+
+    def _expected_until(self, risk: Exposure, paths: list[FeaturePath], times: Float64) -> Float64:
+        """Λ(t) of a log of one entity with multiplier 1: whole segments before t, and part of the one that holds t."""
+        segments = build_segments(risk, paths, self.cuts)
+        if len(segments.length) == 0:
+            return np.zeros(len(times))
+        rates = log_rate(
+            segments, [item.weight for item in self.rules], self.baseline, signs=[item.sign for item in self.rules]
+        )
+        linear = np.column_stack([rates.constant, rates.decaying])
+
+        def mass(rows: NDArray[np.int64], length: Float64) -> Float64:
+            moments = row_moments(np.ascontiguousarray(linear[rows]), length, segments.decay)[:, 0]
+            return np.asarray(moments if segments.decay > 0 else moments * length)
+
+        whole = mass(np.arange(len(segments.length)), segments.length)
+        before = np.concatenate([[0.0], np.cumsum(whole)])
+        holder = np.searchsorted(segments.start, times, side="left") - 1
+        row = np.maximum(holder, 0)
+        part = mass(row, np.clip(times - segments.start[row], 0.0, segments.length[row]))
+        return np.where(holder >= 0, before[row] + part, 0.0)
+
+    def _paths(self, log: EventLog) -> list[FeaturePath]:
+        return Grounding(log, self.feature).paths([item.rule for item in self.rules])
+
+    def _with_vocabulary(self, log: EventLog) -> EventLog:
+        """The log with every predicate of the model in its vocabulary; one that never happens there is reported."""
+        wanted = dict.fromkeys([self.head.name, *(name for item in self.rules for name in item.rule.predicates)])
+        if self.head.reset_by is not None:
+            wanted[self.head.reset_by] = None
+        missing = tuple(name for name in wanted if name not in log.predicates)
+        if not missing:
+            return log
+        warnings.warn(
+            f"The log does not know {', '.join(repr(name) for name in missing)}, which the model uses; "
+            "it is taken as never happening. Check the spelling if you expected it.",
+            DataWarning,
+            stacklevel=3,
+        )
+        statics = np.concatenate([log.statics, np.zeros(len(missing), np.bool_)])
+        return replace(log, predicates=log.predicates + missing, statics=statics)
+
+    # ---- read by people
+
+    def to_text(self) -> str:
+        """The rules with their weights as a rules file, which `reweigh` reads back."""
+        lines = [f"# {line}" for line in self.summary().splitlines()]
+        for item in self.rules:
+            lines.append(f"{format_rule(item.rule, 'ascii')}  w = {item.weight:.17g}")
+        return "\n".join(lines) + "\n"
+
+    def summary(self) -> str:
+        """Two or three lines: what was explained, on what data, how well."""
+        seen = self.training
+        entities = f"{seen.entities:,} {'entity' if seen.entities == 1 else 'entities'}"
+        if seen.grouped:
+            entities += f" in {seen.groups:,} groups"
+        rules = f"{len(self.rules)} {'rule' if len(self.rules) == 1 else 'rules'}"
+        lines = [
+            f"{self.head.name}: {rules}, feature {self.feature.kind}, kernel {self.feature.kernel}"
+            + (f", span {self.feature.span:g}" if self.feature.span is not None else ""),
+            f"{entities}, {seen.events:,} events, {seen.heads:,} heads in {number(seen.exposure, 0)} {seen.unit}",
+            f"log-likelihood {number(seen.log_likelihood)} (without rules {number(seen.log_likelihood_without_rules)})",
+            self._base_line(),
+        ]
+        return "\n".join(lines)
+
+    def _base_line(self) -> str:
+        if self.heterogeneity == "entity":
+            return "every group has a base rate of its own"
+        rates = ", ".join(f"{math.exp(level):.4g}" for level in self.baseline)
+        cuts = "" if not self.cuts else f" (cut at {', '.join(f'{cut:g}' for cut in self.cuts)})"
+        spread = "base rates alike" if self.variance == 0 else f"base rates vary with variance {self.variance:.3g}"
+        return f"base rate {rates} a unit of time{cuts}; {spread}"
+
+    def __str__(self) -> str:
+        parts = [self.summary()]
+        if self.rules:
+            parts.append(format_table(self.rules))
+        if self.notes:
+            parts.append("\n".join(textwrap.fill(f"note: {note}", 80, subsequent_indent="  ") for note in self.notes))
+        return "\n\n".join(parts)

@@ -1,0 +1,121 @@
+"""A study: one head on one log, with everything that fixes the likelihood of a set of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronorule.errors import OptionError, RuleError
+from chronorule.events import EventLog, Exposure, Head, exposure
+from chronorule.execution import Threads
+from chronorule.grounding import Feature, FeaturePath, Grounding
+from chronorule.likelihood import HETEROGENEITIES, Heterogeneity, Segments, build_segments, identical_columns
+from chronorule.master import MAX_WEIGHT, MasterSolution, StartingPoint, fit_master
+from chronorule.pricing import Oracle, Rate
+from chronorule.rules import Rule
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A set of rules weighed on a study's log."""
+
+    rules: tuple[Rule, ...]
+    paths: tuple[FeaturePath, ...]
+    segments: Segments
+    solution: MasterSolution
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """One head on one log: features, frailty and baseline are settled, the rules are not."""
+
+    log: EventLog
+    head: Head
+    feature: Feature = field(default_factory=Feature)
+    heterogeneity: Heterogeneity = "gamma"
+    cuts: tuple[float, ...] = ()  # of the baseline, in time since each period's start
+    penalty: float = 0.0  # λ0
+    largest_weight: float = MAX_WEIGHT
+    threads: Threads = field(default_factory=Threads)
+    exposure: Exposure = field(init=False, repr=False)
+    grounding: Grounding = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.heterogeneity not in HETEROGENEITIES:
+            raise OptionError(
+                f"heterogeneity='{self.heterogeneity}' is unknown; choose one of {', '.join(HETEROGENEITIES)}."
+            )
+        object.__setattr__(self, "exposure", exposure(self.log, self.head))
+        object.__setattr__(self, "grounding", Grounding(self.log, self.feature))
+
+    @property
+    def frailty(self) -> Heterogeneity:
+        """The heterogeneity in use: one event an entity cannot tell a frailty from a falling hazard (design 6)."""
+        alone = self.log.n_groups == self.log.n_entities
+        return "none" if self.head.terminal and alone and self.heterogeneity == "gamma" else self.heterogeneity
+
+    def fit(self, rules: Sequence[Rule], start: StartingPoint | None = None) -> Fit:
+        """Weigh the rules by maximum likelihood."""
+        self.check(rules)
+        paths = tuple(self.grounding.paths(rules))
+        segments = build_segments(self.exposure, paths, self.cuts)
+        solution = fit_master(
+            segments,
+            [rule.sign for rule in rules],
+            [rule.length for rule in rules],
+            penalty=self.penalty,
+            heterogeneity=self.frailty,
+            units=self.log.group,
+            start=start,
+            w_max=self.largest_weight,
+            names=[f"'{rule.key}'" for rule in rules],
+        )
+        return Fit(tuple(rules), paths, segments, solution)
+
+    def check(self, rules: Sequence[Rule]) -> None:
+        """Refuse rules that explain another head, or the head by itself being among what resets it."""
+        for rule in rules:
+            if rule.head != self.head.name:
+                raise RuleError(
+                    f"The rule '{rule.key}' explains '{rule.head}', but the head is '{self.head.name}'; "
+                    "weigh the rules of one head at a time."
+                )
+
+    def distinct(self, rules: Sequence[Rule]) -> tuple[list[Rule], dict[Rule, Rule]]:
+        """The rules without twins, whose feature on this log is another's: the shortest, then smallest stays."""
+        self.check(rules)
+        order = sorted(rules, key=lambda rule: (rule.length, rule.key))
+        first = identical_columns(build_segments(self.exposure, self.grounding.paths(order), self.cuts))
+        twins = {order[f]: order[k] for f, k in enumerate(first.tolist()) if order[f].sign == order[k].sign and f != k}
+        return [rule for rule in rules if rule not in twins], twins
+
+    def oracle(self, fit: Fit) -> Oracle:
+        """The prices of further rules at the λ of a fit."""
+        solution = fit.solution
+        rate = Rate.of(
+            self.exposure,
+            fit.paths,
+            self.cuts,
+            [rule.sign for rule in fit.rules],
+            solution.weights,
+            solution.baseline,
+            multipliers_by_entity(solution, self.log.group),
+            fit.segments,
+        )
+        return Oracle(
+            self.grounding,
+            self.exposure,
+            rate,
+            unit=self.log.group,
+            penalty=self.penalty,
+            largest_weight=self.largest_weight,
+            threads=self.threads,
+        )
+
+
+def multipliers_by_entity(solution: MasterSolution, group: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Posterior mean of every entity's frailty: that of its group."""
+    return solution.multipliers[group] if len(group) else np.ones(0)
