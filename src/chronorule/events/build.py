@@ -40,7 +40,8 @@ def snap(times: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
     """Move times to the nearest tick, halves up: floor(t / r + 1/2) · r, which never changes an order (design 1)."""
     if resolution == 0.0:
         return times + 0.0  # a copy, in which -0.0 is 0.0
-    ticks: NDArray[np.float64] = np.floor(times / resolution + 0.5) * resolution + 0.0
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, which is refused with its row
+        ticks: NDArray[np.float64] = np.floor(times / resolution + 0.5) * resolution + 0.0
     return ticks
 
 

@@ -67,14 +67,20 @@ def encode(values: Iterable[Any], what: str, locate: Locate = by_row) -> Coded:
         )
     if array is not None and array.dtype.kind in "iu":
         return _encode_whole_numbers(array)
+    if isinstance(values, str | bytes):
+        raise DataError(f"The column of {what} names is one text ({values!r}); pass a list with a name for each row.")
     items: list[Any] = array.tolist() if array is not None else list(values)
     table: dict[Any, int] = {}
-    raw = np.fromiter((table.setdefault(item, len(table)) for item in items), np.int32, len(items))
+    try:
+        raw = np.fromiter((table.setdefault(item, len(table)) for item in items), np.int32, len(items))
+    except TypeError:
+        bad = [row for row, item in enumerate(items) if item.__hash__ is None]
+        raise missing_name(what, repr(items[bad[0]]), len(bad), locate(bad[0])) from None
     names = [as_name(item) for item in table]
     for position, name in enumerate(names):
         if not name:
-            bad = np.flatnonzero(raw == position)
-            raise missing_name(what, repr(list(table)[position]), bad.size, locate(int(bad[0])))
+            nameless = np.flatnonzero(raw == position)
+            raise missing_name(what, repr(list(table)[position]), nameless.size, locate(int(nameless[0])))
     return merge_names(names, raw)
 
 
