@@ -6,9 +6,10 @@ the package but the public `Rule` (read through its attributes) is used, so that
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, pairwise, product
+from functools import cache
+from itertools import combinations, pairwise, permutations, product
 from typing import Any
 
 from hypothesis import strategies as st
@@ -160,21 +161,27 @@ def starts_with(prefix: Sequence[str], names: Sequence[str], matrix: Matrix) -> 
     return False
 
 
+@cache
+def all_matrices(count: int) -> tuple[Matrix, ...]:
+    """Every closed matrix on some variables once, found by closing every matrix."""
+    pairs = list(combinations(range(count), 2))
+    found: dict[tuple[tuple[tuple[int, int], str], ...], Matrix] = {}
+    for values in product(("Before", "After", "Equal", "None"), repeat=len(pairs)):
+        matrix = closed_matrix(count, dict(zip(pairs, values, strict=True)))
+        if matrix is not None:
+            found[tuple(sorted(matrix.items()))] = matrix
+    return tuple(found.values())
+
+
 def all_bodies(options: Mapping[str, Any]) -> Iterator[tuple[list[str], Matrix]]:
     """Every body of the grammar once, from all predicate sequences and all matrices of relations."""
     longest = options["length"] if options.get("length") is not None else options["max_length"]
     seen: set[frozenset[Any]] = set()
     for count in range(1, longest + 1):
-        pairs = list(combinations(range(count), 2))
-        closures: dict[tuple[tuple[tuple[int, int], str], ...], Matrix] = {}
-        for values in product(("Before", "After", "Equal", "None"), repeat=len(pairs)):
-            matrix = closed_matrix(count, dict(zip(pairs, values, strict=True)))
-            if matrix is not None:
-                closures[tuple(sorted(matrix.items()))] = matrix
         for names in product(sorted(options["body"]), repeat=count):
             if list(names) != sorted(names):
                 continue  # matrices reach every arrangement of the same predicates
-            for matrix in closures.values():
+            for matrix in all_matrices(count):
                 if any(allows(options, names, matrix, sign) for sign in options.get("signs", (1,))):
                     body = identity(names, matrix)
                     if body not in seen:
@@ -191,6 +198,84 @@ def all_rules(options: Mapping[str, Any]) -> set[tuple[frozenset[Any], int]]:
 
 def identity_of(rule: Rule) -> tuple[frozenset[Any], int]:
     return identity(*matrix_of(rule)), rule.sign
+
+
+def built(names: Sequence[str], matrix: Matrix, sign: int = 1, head: str = "Y") -> Rule:
+    """The package's rule for a body given as a matrix."""
+    return Rule.build(head, names, [(i, Relation(relation), j) for (i, j), relation in matrix.items()], sign)
+
+
+# --- description length of relations, spelling by spelling ---------------------------------------------------------
+
+
+def relation_nats(options: Mapping[str, Any], names: Sequence[str], matrix: Matrix) -> float:
+    """Least cost of the relations of a partial order over all ways to list its timed variables in time.
+
+    Each variable states its relation to the earlier ones in the list, the latest first; a statement costs the log of
+    the number of values that some placement of the variable, consistent with all statements so far, could give it.
+    """
+    statics = set(options.get("statics", ()))
+    timed = [i for i in range(len(names)) if names[i] not in statics]
+    least = math.inf
+    for listing in permutations(timed):
+        cost = 0.0
+        for place, variable in enumerate(listing):
+            earlier = listing[:place]
+            target = {other: relation_in(matrix, other, variable) for other in earlier}
+            if "After" in target.values() or not _keeps_prefix_first(options, names, matrix, listing[: place + 1]):
+                cost = math.inf
+                break
+            if place < len(options.get("prefix", ())):
+                continue
+            possible = list(_placements(options, names, matrix, earlier, variable))
+            assert target in possible
+            for other in reversed(earlier):
+                cost += math.log(len({placement[other] for placement in possible}))
+                possible = [placement for placement in possible if placement[other] == target[other]]
+        least = min(least, cost)
+    return least
+
+
+def _keeps_prefix_first(
+    options: Mapping[str, Any], names: Sequence[str], matrix: Matrix, listing: Sequence[int]
+) -> bool:
+    prefix = options.get("prefix", ())[: len(listing)]
+    start = listing[: len(prefix)]
+    return [names[i] for i in start] == list(prefix) and all(
+        relation_in(matrix, i, j) == "Before" for i, j in pairwise(start)
+    )
+
+
+def _placements(
+    options: Mapping[str, Any], names: Sequence[str], matrix: Matrix, earlier: Sequence[int], variable: int
+) -> Iterator[dict[int, str]]:
+    values = ["None", *(name.capitalize() for name in options.get("relations", ("before", "equal")))]
+    guarded = earlier[: max(0, len(options.get("prefix", ())) - 1)]
+    for chosen in product(values, repeat=len(earlier)):
+        placement = dict(zip(earlier, chosen, strict=True))
+        if any(names[other] == names[variable] and placement[other] != "Before" for other in earlier):
+            continue
+        if any(placement[other] == "Equal" for other in guarded):
+            continue
+        if all(
+            _follows(relation_in(matrix, i, j), placement[i], placement[j]) for i in earlier for j in earlier if i != j
+        ):
+            yield placement
+
+
+def _follows(between: str, one: str, other: str) -> bool:
+    """Whether the relations of i and j to a new variable agree with the relation between i and j."""
+    if between == "Before" and other in ("Before", "Equal"):
+        return one == "Before"
+    if between == "Equal":
+        return one == other
+    if one == "Equal" and between == "Before":
+        return False  # the new variable would come before j
+    if one == "Equal" and other == "Before":
+        return between == "After"
+    if one == other == "Equal":
+        return between == "Equal"
+    return True
 
 
 # --- random rules for property tests -------------------------------------------------------------------------------
@@ -248,5 +333,31 @@ def logs(draw: st.DrawFn, names: Sequence[str] = "ABC", longest: int = 7) -> lis
     return sorted({(float(time), name) for time, name in events})
 
 
-def multiset(rule: Rule) -> Counter[str]:
-    return Counter(rule.predicates)
+# --- random grammars for property tests ----------------------------------------------------------------------------
+
+
+@st.composite
+def grammar_options(draw: st.DrawFn, longest: int = 3) -> dict[str, Any]:
+    """Keyword arguments of a Grammar over few predicates; some exclude each other."""
+    body = draw(st.sampled_from([("A",), ("A", "B"), ("C", "A", "B"), ("A", "B", "C", "D")]))
+    statics = draw(st.sampled_from([(), (), body[:1], body[-2:]]))
+    timed = [name for name in body if name not in statics]
+    names = st.lists(st.sampled_from(body), max_size=1, unique=True).map(tuple)
+    pairs = st.tuples(st.sampled_from(body), st.sampled_from(body)).filter(lambda pair: pair[0] != pair[1])
+    options: dict[str, Any] = {
+        "body": body,
+        "statics": statics,
+        "partial_orders": draw(st.booleans()),
+        "repeats": draw(st.booleans()),
+        "relations": draw(st.sampled_from([("before", "equal"), ("equal", "before"), ("before",), ("equal",)])),
+        "signs": draw(st.sampled_from([(1,), (-1,), (1, -1)])),
+        "required": draw(names),
+        "forbidden": draw(st.one_of(st.just(()), names)),
+        "forbidden_pairs": tuple(draw(st.lists(pairs, max_size=2))) if len(body) > 1 else (),
+        "prefix": tuple(draw(st.lists(st.sampled_from(timed), max_size=2))) if timed else (),
+    }
+    if draw(st.booleans()):
+        options["length"] = draw(st.integers(1, longest))
+    else:
+        options |= {"min_length": draw(st.integers(1, 2)), "max_length": draw(st.integers(1, longest))}
+    return options
