@@ -278,6 +278,7 @@ def test_evidence_says_what_is_missing() -> None:
     assert evidence().label() == "says when"
     assert evidence(within_gain=1.0).label() == "marks which entities"
     assert evidence(within_gain=None).label() == "not tested"
+    assert evidence(gain=1.0).label() == "does not pass"
     assert evidence(within_gain=1.0).objections() == ()
     assert evidence(within_gain=1.0).objections(within=True) == ("marks which entities",)
     assert "nats" in evidence(gain=1.0).objections()[0]

@@ -177,7 +177,8 @@ class RuleModel:
         rates = ", ".join(f"{math.exp(level):.4g}" for level in self.baseline)
         cuts = "" if not self.cuts else f" (cut at {', '.join(f'{cut:g}' for cut in self.cuts)})"
         spread = "base rates alike" if self.variance == 0 else f"base rates vary with variance {self.variance:.3g}"
-        return f"base rate {rates} a unit of time{cuts}; {spread}"
+        unit = "unit of time" if self.training.unit == "time" else self.training.unit.removesuffix("s")
+        return f"base rate {rates} per {unit}{cuts}; {spread}"
 
     def __str__(self) -> str:
         parts = [self.summary()]

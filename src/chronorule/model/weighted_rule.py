@@ -24,7 +24,7 @@ class WeightedRule:
     worth: float  # gain less the rule's description length
     heads: int  # heads while the rule is on
     support: int  # groups with such a head
-    label: str  # "says when", "marks which entities" or "not tested"
+    label: str  # "says when", "marks which entities", "does not pass" or "not tested"
     evidence: Evidence  # at the λ of the model without the rule
 
     @property
@@ -56,11 +56,16 @@ def number(value: float, decimals: int = 2) -> str:
     return f"{value:,.{decimals}f}"
 
 
-HEADER = f"{'weight':>11}{'s.e.':>8}{'rate ×':>10}{'95 % interval':>18}{'heads':>9}{'groups':>8}{'gain':>10}"
+SAYS = {"says when": "when", "marks which entities": "who", "not tested": "–", "does not pass": "–"}
+HEADER = f"{'weight':>10}{'s.e.':>8}{'rate ×':>9}{'95 % interval':>17}{'heads':>9}{'groups':>8}{'gain':>10}{'says':>6}"
 
 
 def format_table(rules: Sequence[WeightedRule], unicode: bool = True) -> str:
-    """The rules with their numbers in at most 80 columns: a rule's text, then its numbers under the header."""
+    """The rules with their numbers in at most 80 columns: a rule's text, then its numbers under the header.
+
+    `gain` is in nats. `says` tells whether a rule that passes says when a head comes, or only in whom it comes
+    often ("who").
+    """
     lines = [HEADER]
     for place, item in enumerate(rules, start=1):
         text = format_rule(item.rule, "ascii")
@@ -73,7 +78,7 @@ def format_table(rules: Sequence[WeightedRule], unicode: bool = True) -> str:
         low, high = item.interval
         span = "–" if math.isnan(item.stderr) else f"{number(low)} to {number(high)}"
         lines.append(
-            f"{number(item.weight, 3):>11}{number(item.stderr, 3):>8}{number(item.ratio):>10}{span:>18}"
-            f"{item.heads:>9,}{item.support:>8,}{number(item.gain, 1):>10}"
+            f"{number(item.weight, 3):>10}{number(item.stderr, 3):>8}{number(item.ratio):>9}{span:>17}"
+            f"{item.heads:>9,}{item.support:>8,}{number(item.gain, 1):>10}{SAYS[item.label]:>6}"
         )
     return "\n".join(lines)

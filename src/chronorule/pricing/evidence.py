@@ -39,7 +39,9 @@ class Evidence:
         return None if self.description_length is None else self.gain - self.description_length
 
     def label(self, alpha: float = 0.05) -> str:
-        """Whether the rule says when a head comes, or only marks in whom it comes often."""
+        """Whether the rule says when a head comes, or only marks in whom it comes often, if it passes at all."""
+        if self.worth is not None and not self.worth > -math.log(alpha):
+            return "does not pass"
         if self.within_gain is None or self.description_length is None:
             return "not tested"
         says_when = self.within_gain - self.description_length > -math.log(alpha)
