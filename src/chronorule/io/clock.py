@@ -321,7 +321,7 @@ def place(columns: Mapping[str, Times], unit: str | None) -> tuple[dict[str, NDA
     1970 would keep no nanoseconds.
     """
     filled = [times for times in columns.values() if times.values.size]
-    named = {times.kind: times.name for times in filled}
+    named = {times.kind: times.name for times in reversed(filled)}
     if len(named) > 1:
         shown = " but ".join(f'column "{name}" holds {kind}s' for kind, name in named.items())
         raise DataError(f"{shown[0].upper()}{shown[1:]}, which have no common axis; give events and periods alike.")
@@ -329,7 +329,7 @@ def place(columns: Mapping[str, Times], unit: str | None) -> tuple[dict[str, NDA
     if kind == "number":
         numbers = {role: times.values.astype(np.float64) for role, times in columns.items()}
         return numbers, "time" if unit is None else unit, None
-    zones = {times.zoned: times.name for times in filled}
+    zones = {times.zoned: times.name for times in reversed(filled)}
     if len(zones) > 1:
         raise DataError(
             f'Column "{zones[True]}" has time zones and column "{zones[False]}" has none, so their order cannot '

@@ -70,16 +70,19 @@ def read_events(
         period_table = PeriodTable(
             period_names["entity"], places["start"], places["stop"], period_names.get("group"), period_source.locate
         )
+    if static is None:
+        static_table = _read_statics(noted.companion("static"), separator, roles["entity"], noted.static)
+    else:
+        noted = noted.without_statics()
+        static_table = _read_statics(static, separator, roles["entity"], ())
     log = build(
         EventLog,
         event_table,
         period_table,
-        _read_statics(
-            noted.companion("static") if static is None else static, separator, roles["entity"], noted.static
-        ),
+        static_table,
         unit=unit,
         resolution=resolution or noted.resolution,
-        predicates=noted.predicates if static is None else None,
+        predicates=noted.vocabulary(static_table),
         notes=LogNotes(origin=noted.notes.origin or origin),
     )
     return noted.restore(log, own_periods)
@@ -134,6 +137,18 @@ class Noted:
         if self.unit is not None and unit is not None and unit != self.unit:
             raise OptionError(f'unit="{unit}" contradicts the file, whose times are in {self.unit}; leave unit out.')
         return self.unit or unit
+
+    def without_statics(self) -> Noted:
+        """The notes for a log that gets other static predicates."""
+        if self.predicates is None:
+            return self
+        return replace(self, predicates=tuple(p for p in self.predicates if p not in self.static), static=())
+
+    def vocabulary(self, static: StaticTable | None) -> tuple[str, ...] | None:
+        """The predicates in the order of the file, then static ones that it did not have."""
+        if self.predicates is None or static is None:
+            return self.predicates
+        return tuple(dict.fromkeys((*self.predicates, *sorted(static.predicate.names))))
 
     def restore(self, log: EventLog, own_periods: bool) -> EventLog:
         """Give the log the notes of the log that was written."""
