@@ -139,6 +139,14 @@ def test_neighbours_keep_to_what_is_allowed() -> None:
     }
 
 
+def test_neighbours_grow_no_longer_than_told() -> None:
+    rule = parse_rule("Y <- A < B")
+    every = set(neighbours(rule, "ABC", partial_orders=True))
+    assert {found.length for found in every} == {1, 2, 3}
+    assert set(neighbours(rule, "ABC", partial_orders=True, max_length=3)) == every
+    assert set(neighbours(rule, "ABC", partial_orders=True, max_length=2)) == {one for one in every if one.length < 3}
+
+
 @given(rules("AB", longest=3), rules("AB", longest=3), st.lists(logs("AB"), min_size=4, max_size=8))
 def test_what_is_implied_matches_wherever_the_rule_does(one, other, entities) -> None:
     if implies(one, other):

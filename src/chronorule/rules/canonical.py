@@ -69,6 +69,7 @@ def neighbours(
     relations: Collection[str] = ("before", "equal"),
     partial_orders: bool = False,
     repeats: bool = False,
+    max_length: int | None = None,
     allowed: Callable[[Rule], bool] | None = None,
 ) -> Iterator[Rule]:
     """Every rule one step away, each once, never the rule itself: one predicate or one relation changed.
@@ -76,11 +77,13 @@ def neighbours(
     A predicate is dropped (what it linked stays ordered), put in the place of another, or added anywhere in the order;
     an Equal class is split, two classes that could be adjacent in time are merged or swapped, and with
     `partial_orders` an order between them is dropped or stated. `predicates` is the library, of which `statics` (no
-    time) take no relation. `allowed` filters, as a grammar's `allows` does.
+    time) take no relation. No predicate is added beyond `max_length`. `allowed` filters, as a grammar's `allows` does.
     """
     seen = {rule}
     static = frozenset(statics)
-    for classes, order in _steps(rule, predicates, static, frozenset(relations), partial_orders, repeats):
+    additions = predicates if max_length is None or rule.length < max_length else ()
+    steps = _steps(rule, predicates, additions, static, frozenset(relations), partial_orders, repeats)
+    for classes, order in steps:
         if not partial_orders and not _is_timed_chain(classes, order, static):
             continue
         try:
@@ -96,6 +99,7 @@ def neighbours(
 def _steps(
     rule: Rule,
     predicates: Collection[str],
+    additions: Collection[str],
     static: frozenset[str],
     relations: frozenset[str],
     partial_orders: bool,
@@ -105,7 +109,7 @@ def _steps(
     timed = [element for element, members in enumerate(classes) if not static.intersection(members)]
     yield from _drops(classes, order)
     yield from _exchanges(classes, order, predicates, static, repeats)
-    yield from _additions(classes, order, timed, predicates, static, relations, partial_orders, repeats)
+    yield from _additions(classes, order, timed, additions, static, relations, partial_orders, repeats)
     yield from _splits(classes, order, relations, partial_orders)
     yield from _pair_changes(classes, order, timed, relations, partial_orders)
 

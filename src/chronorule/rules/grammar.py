@@ -136,6 +136,7 @@ class Grammar:
 
     @property
     def lengths_stated(self) -> range:
+        """The lengths that the options name, whether or not a rule can have them."""
         if self.length is not None:
             return range(self.length, self.length + 1)
         assert self.min_length is not None
@@ -210,6 +211,7 @@ class Grammar:
             relations=self.relations,
             partial_orders=self.partial_orders,
             repeats=self.repeats,
+            max_length=self.lengths_stated.stop - 1,
             allowed=self.allows,
         )
 

@@ -35,8 +35,7 @@ class RuleLine:
 
 def parse_rule(text: str) -> Rule:
     """The one rule written in `text`."""
-    rule, weight = _Parser(text).line(weights=False)
-    assert weight is None
+    rule, _ = _Parser(text).line(weights=False)
     return rule
 
 
@@ -70,14 +69,14 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.tokens = Tokens(text)
-        self.list = self.tokens.all()
+        self.words = self.tokens.all()
         self.index = 0
         self.mentions: dict[tuple[str, int], Token] = {}  # of each variable, the first
         self.listed: set[tuple[str, int]] = set()  # variables written as a term of their own
         self.relations: list[tuple[tuple[str, int], Relation, tuple[str, int], Token]] = []
 
     def here(self) -> Token:
-        return self.list[self.index]
+        return self.words[self.index]
 
     def advance(self) -> Token:
         token = self.here()
