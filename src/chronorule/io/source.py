@@ -81,6 +81,18 @@ def one_line(problem: BaseException) -> str:
     return str(problem).strip().split("\n")[0].rstrip(".")[:200]
 
 
+def companion(path: Path, part: str) -> Path:
+    """Name of the file of periods or static predicates beside a file of events."""
+    stem, suffix = stem_and_suffix(path)
+    return path.with_name(f"{stem}.{part}{suffix}")
+
+
+def stem_and_suffix(path: Path) -> tuple[str, str]:
+    """Part a file name, taking ".csv.gz" as one suffix."""
+    suffix = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    return path.name.removesuffix(suffix), suffix
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn what can go wrong with a file into one sentence."""

@@ -23,7 +23,10 @@ from chronorule.events.tables import (
     missing_name,
 )
 from chronorule.io.clock import Times, place, read_times
-from chronorule.io.source import ParquetSource, Source, choose_columns, open_source
+from chronorule.io.source import ParquetSource, Source, choose_columns, companion, open_source
+from chronorule.io.write import write_events
+
+__all__ = ["read_events", "write_events"]
 
 
 def read_events(
@@ -157,18 +160,6 @@ class Noted:
         by_default = self.notes.periods_by_default if own_periods else log.notes.periods_by_default
         duplicates = self.notes.duplicates + log.notes.duplicates
         return replace(log, notes=replace(self.notes, duplicates=duplicates, periods_by_default=by_default))
-
-
-def companion(path: Path, part: str) -> Path:
-    """Name of the file of periods or static predicates beside a file of events."""
-    stem, suffix = stem_and_suffix(path)
-    return path.with_name(f"{stem}.{part}{suffix}")
-
-
-def stem_and_suffix(path: Path) -> tuple[str, str]:
-    """Part a file name, taking ".csv.gz" as one suffix."""
-    suffix = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    return path.name.removesuffix(suffix), suffix
 
 
 def _read(

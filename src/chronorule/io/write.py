@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from chronorule.errors import DataError
 from chronorule.events.log import EventLog
-from chronorule.io.source import METADATA, one_line, quoted
-from chronorule.io.table import companion, stem_and_suffix
+from chronorule.io.source import METADATA, companion, one_line, quoted, stem_and_suffix
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
 
