@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chronorule.errors import OptionError
-from chronorule.likelihood import HETEROGENEITIES, Heterogeneity, Segments, checked_signs, statistics, unit_terms
-from chronorule.master.newton import minimise
+from chronorule.likelihood import HETEROGENEITIES, Heterogeneity, Segments, checked_signs, statistics
+from chronorule.master.newton import better_variance, minimise
 from chronorule.master.problem import Problem, State, presolve
 from chronorule.master.solution import MasterSolution, report
 
@@ -75,7 +75,7 @@ def fit_master(
     state = _begin(problem, crude, start)
     state, iterations = minimise(state, tolerance, max_iterations)
     while True:  # ℓ may have more than one summit in ν: look for a higher one with the rest held
-        trial = _better_variance(state)
+        trial = better_variance(state)
         if trial is None:
             break
         state, more = minimise(trial, tolerance, max_iterations)
@@ -112,7 +112,7 @@ def _begin(problem: Problem, crude: Floats, start: StartingPoint | None) -> Stat
     state = State.of(problem, cold)
     if not np.isfinite(state.value):
         raise OptionError("The rate at baseline_bounds is beyond the numbers of this machine; give lower bounds.")
-    state = _better_variance(state) or state
+    state = better_variance(state) or state
     if start is None:
         return state
     z = np.concatenate([start.weights, start.baseline, [start.variance]]).astype(np.float64)
@@ -123,16 +123,3 @@ def _begin(problem: Problem, crude: Floats, start: StartingPoint | None) -> Stat
         )
     warm = State.of(problem, np.clip(z, problem.lower, problem.upper))
     return warm if warm.value < state.value else state
-
-
-def _better_variance(state: State) -> State | None:
-    """The best variance on a wide grid with everything else held, where it beats the present one."""
-    problem = state.problem
-    if problem.upper[-1] == 0:
-        return None
-    data, point = problem.data, state.point
-    grid = [0.0, *np.geomspace(1e-4, 1e3, 8)]  # any summit is reached by Newton steps from within a factor of 10
-    terms = [unit_terms(data.heads, data.exceeding, point.expected, float(v), "gamma") for v in (state.z[-1], *grid)]
-    if max(terms) <= terms[0] + 1e-9 * (1 + abs(terms[0])):
-        return None
-    return State.of(problem, np.append(state.z[:-1], grid[int(np.argmax(terms[1:]))]))
