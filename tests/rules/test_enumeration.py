@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from math import comb, factorial, perm
 
 import pytest
@@ -52,6 +53,8 @@ def test_enumeration_and_count_agree_with_brute_force_at_length_four(options) ->
     "options",
     [
         {"length": 5, "repeats": True, "required": ["A"], "prefix": ["B"]},
+        {"length": 2, "forbidden_pairs": [("A", "B"), ("B", "C"), ("C", "D")], "statics": ["A", "C"]},
+        {"length": 2, "forbidden_pairs": [("A", "B"), ("B", "C"), ("A", "C")], "required": ["C"]},
         {"length": 5, "repeats": True, "statics": ["D"], "forbidden_pairs": [("A", "C")]},
         {"length": 5, "repeats": True, "partial_orders": True, "forbidden": ["D"], "required": ["B", "C"]},
         {"length": 5, "partial_orders": True, "prefix": ["A"], "repeats": True, "forbidden": ["B", "C"]},
@@ -74,6 +77,16 @@ def test_chains_are_ordered_set_partitions() -> None:
     assert count_rules(Grammar(body=body, length=6, relations=["before"], required=["P0", "P1"])) == (
         comb(22, 4) * factorial(6)
     )
+
+
+def test_forbidden_pairs_are_counted_without_trying_all_sets() -> None:
+    items = [[f"{level}{item}" for level in ("Low", "Normal", "High")] for item in range(12)]
+    levels = [name for names in items for name in names]
+    pairs = [pair for names in items for pair in combinations(names, 2)]
+    grammar = Grammar(body=levels, length=5, relations=["before"], forbidden_pairs=pairs)
+    assert count_rules(grammar) == comb(12, 5) * 3**5 * factorial(5)
+    star = Grammar(body=levels, length=5, relations=["before"], forbidden_pairs=[("Low0", one) for one in levels[1:]])
+    assert count_rules(star) == perm(35, 5)
 
 
 def test_counts_of_partial_orders_are_those_known() -> None:

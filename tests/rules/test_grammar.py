@@ -199,6 +199,8 @@ def test_resolve_takes_library_and_statics_from_the_log() -> None:
     assert chosen.resolve(vocabulary, statics=["S"]) == chosen
     with pytest.raises(GrammarError, match=r"body names Aa, which is not in the log \(did you mean A\?\)"):
         Grammar(body=["Aa"]).resolve(vocabulary)
+    with pytest.raises(GrammarError, match="statics names A, which is not static in the log"):
+        Grammar(statics=["A"]).resolve(vocabulary, statics=["S"])
     with pytest.raises(GrammarError, match="The log has no predicate but the head"):
         Grammar().resolve(["Y"], exclude=["Y"])
     with pytest.raises(GrammarError, match="required names Z, which is not in body"):

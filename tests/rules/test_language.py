@@ -250,9 +250,29 @@ def test_the_constructor_refuses_what_is_not_canonical() -> None:
         Rule("Y", (("B",), ("A",)), (0, 0))
     with pytest.raises(RuleError, match="not in canonical order"):
         Rule("Y", (("B", "A"),), (0,))
-    for predecessors in ((0, 1, 2), (2, 0, 0), (0, 0), (0, -1, 0)):
-        with pytest.raises(RuleError, match="no canonical partial order"):
+    with pytest.raises(RuleError, match="not in canonical order"):
+        Rule("Y", (("A",), ("B",)), (2, 0))
+    for predecessors in ((0, 1, 2), (0, 0), (0, -1, 0), (0, 0, 8)):
+        with pytest.raises(RuleError, match="no closed order of 3 classes"):
             Rule("Y", (("A",), ("B",), ("C",)), predecessors)
+    with pytest.raises(RuleError, match="put a class before itself"):
+        Rule.of_classes("Y", [["A"], ["B"]], [3, 3])
+
+
+@given(st.text(alphabet='AB w"\\u0041#2<>=-|&()←↤∧\n\u200b', max_size=20), st.sampled_from(["", "Y <- A < ", "Y <- "]))
+def test_any_text_is_a_rule_or_refused_in_a_sentence(text, beginning) -> None:
+    try:
+        rule = parse_rule(beginning + text)
+    except RuleError as error:
+        refused = error
+    else:
+        assert parse_rule(rule.key) == rule
+        return
+    if isinstance(refused, RuleSyntaxError):
+        assert 1 <= refused.column <= len(beginning + text) + 1
+        assert refused.message.endswith(".")
+    else:
+        assert str(refused).endswith(".")
 
 
 def test_rules_files() -> None:

@@ -22,7 +22,9 @@ def implies(one: Rule, other: Rule) -> bool:
     """Whether every match of `one` holds a match of `other`, so that `other` has completed wherever `one` has.
 
     That is, whether the variables of `other` can be sent to different variables of `one` with the same predicates so
-    that `one` orders or equates all that `other` does. Only bodies are compared, not heads or signs.
+    that `one` orders or equates all that `other` does. Without repeats, and where `one` is a chain, nothing else is
+    implied; a partial order with repeats may imply more, by other variables in other matches, which is not looked for.
+    Only bodies are compared, not heads or signs.
     """
     theirs = _variables(other)
     mine = _variables(one)

@@ -47,35 +47,69 @@ def count_rules(grammar: Grammar) -> int:
 # --- choices of predicates -------------------------------------------------------------------------------------------
 
 
-def _choices(grammar: Grammar) -> dict[tuple[int, int], int]:
+Ways = dict[tuple[int, int], int]  # (timed, static) -> number of sets with so many of each
+
+
+def _choices(grammar: Grammar) -> Ways:
     """Sets of (timed, static) predicates of each size that hold what is required and no forbidden pair."""
     demanded = {*grammar.required, *grammar.prefix}
-    paired = {name for pair in grammar.forbidden_pairs for name in pair if name in grammar.library}
-    free_timed = sum(name not in demanded | paired for name in grammar.timed)
-    free_static = sum(name not in demanded | paired for name in grammar.static)
+    conflicts: dict[str, set[str]] = {name: set() for name in grammar.library}
+    for one, other in grammar.forbidden_pairs:
+        if one in conflicts and other in conflicts:
+            conflicts[one].add(other)
+            conflicts[other].add(one)
+    excluded = demanded.union(*(conflicts[name] for name in demanded))
+    open_to_choice = frozenset(name for name in grammar.library if name not in excluded)
     longest = grammar.lengths.stop - 1
-    found: dict[tuple[int, int], int] = {}
-    for chosen in _independent(grammar, sorted(paired - demanded), demanded):
-        held_static = sum(name in grammar.statics for name in chosen)
-        held_timed = len(chosen) - held_static
-        for timed in range(held_timed, min(held_timed + free_timed, longest) + 1):
-            for statics in range(held_static, min(held_static + free_static, longest - timed) + 1):
-                ways = comb(free_timed, timed - held_timed) * comb(free_static, statics - held_static)
-                found[timed, statics] = found.get((timed, statics), 0) + ways
+    static = sum(name in grammar.statics for name in demanded)
+    start: Ways = {(len(demanded) - static, static): 1}
+    return _product(start, _independent(open_to_choice, conflicts, frozenset(grammar.statics), longest), longest)
+
+
+def _independent(names: frozenset[str], conflicts: dict[str, set[str]], statics: frozenset[str], longest: int) -> Ways:
+    """Sets of at most `longest` names without conflict: branch on the name with most, multiply what is unconnected."""
+    free = [name for name in names if not conflicts[name] & names]
+    timed = sum(name not in statics for name in free)
+    ways: Ways = {
+        (one, other): comb(timed, one) * comb(len(free) - timed, other)
+        for one in range(min(timed, longest) + 1)
+        for other in range(min(len(free) - timed, longest - one) + 1)
+    }
+    for connected in _components(names.difference(free), conflicts):
+        name = max(sorted(connected), key=lambda one: len(conflicts[one] & connected))
+        without = _independent(connected - {name}, conflicts, statics, longest)
+        beside = _independent(connected - {name} - conflicts[name], conflicts, statics, longest)
+        single: Ways = {(0, 1) if name in statics else (1, 0): 1}
+        branches = dict(without)
+        for size, number in _product(single, beside, longest).items():
+            branches[size] = branches.get(size, 0) + number
+        ways = _product(ways, branches, longest)
+    return ways
+
+
+def _components(names: frozenset[str], conflicts: dict[str, set[str]]) -> Iterator[frozenset[str]]:
+    """The names in groups that no conflict connects."""
+    left = set(names)
+    while left:
+        reached = {left.pop()}
+        frontier = list(reached)
+        while frontier:
+            fresh = conflicts[frontier.pop()] & left
+            left -= fresh
+            reached |= fresh
+            frontier += fresh
+        yield frozenset(reached)
+
+
+def _product(one: Ways, other: Ways, longest: int) -> Ways:
+    """Unions of a set of the one and a set of the other kind, of at most `longest` names."""
+    found: Ways = {}
+    for (timed, static), ways in one.items():
+        for (more_timed, more_static), more_ways in other.items():
+            size = timed + more_timed, static + more_static
+            if sum(size) <= longest:
+                found[size] = found.get(size, 0) + ways * more_ways
     return found
-
-
-def _independent(grammar: Grammar, undecided: list[str], chosen: set[str]) -> Iterator[set[str]]:
-    """Every way to add some of the undecided predicates without completing a forbidden pair."""
-    if len(chosen) >= grammar.lengths.stop:
-        return
-    if not undecided:
-        yield chosen
-        return
-    name, rest = undecided[0], undecided[1:]
-    yield from _independent(grammar, rest, chosen)
-    if not any(name in pair and chosen.intersection(pair) for pair in grammar.forbidden_pairs):
-        yield from _independent(grammar, rest, chosen | {name})
 
 
 # --- structures on chosen predicates ---------------------------------------------------------------------------------
@@ -97,7 +131,8 @@ def _structures(grammar: Grammar, different: int, length: int) -> int:
     least = tuple(ranks.values()) + (1,) * (different - len(ranks))
     total = 0
     for extra in _compositions(length - sum(least), different):
-        multiplicities = tuple(one + more for one, more in zip(least, extra, strict=True))
+        times = [one + more for one, more in zip(least, extra, strict=True)]
+        multiplicities = (*times[: len(ranks)], *sorted(times[len(ranks) :]))  # which others repeat is all the same
         numbers = {name: number for number, name in enumerate(ranks)}
         total += _orders_with_repeats(multiplicities, tuple(numbers[name] for name in grammar.prefix), before, equal)
     return total

@@ -152,6 +152,9 @@ class Grammar:
 
         Names that the vocabulary lacks are refused; which predicates of the library are static is taken from the log.
         """
+        for name in self.statics:
+            if name not in statics:
+                raise GrammarError(f"statics names {quote(name)}, which is not static in the log; remove it.")
         body = self.body
         if body is None:
             body = tuple(name for name in vocabulary if name not in exclude)

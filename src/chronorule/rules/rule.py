@@ -75,14 +75,6 @@ class Rule:
     sign: int = 1
 
     def __post_init__(self) -> None:
-        closed = len(self.classes) == len(self.predecessors) and not any(
-            mask < 0 or mask >> element for element, mask in enumerate(self.predecessors)
-        )
-        if not closed or orders.close(self.predecessors) != self.predecessors:
-            raise RuleError(
-                f"The classes {self.classes} with predecessors {self.predecessors} are no canonical partial order; "
-                "build rules with Rule.build or parse_rule."
-            )
         if _canonical(self.head, self.classes, self.predecessors, self.sign) != (self.classes, self.predecessors):
             raise RuleError(
                 f"The classes {self.classes} with predecessors {self.predecessors} are not in canonical order; "
@@ -209,6 +201,11 @@ def _canonical(
     head: str, classes: Sequence[Sequence[str]], order: Sequence[int], sign: int
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
     """Classes sorted inside and listed in canonical order, with their order renumbered; refuses what is no rule."""
+    everything = (1 << len(classes)) - 1
+    if len(order) != len(classes) or any(mask & ~everything for mask in order) or orders.close(order) != tuple(order):
+        raise RuleError(f"The predecessors {tuple(order)} are no closed order of {len(classes)} classes.")
+    if orders.is_cyclic(order):
+        raise RuleError(f"The predecessors {tuple(order)} put a class before itself; remove the cycle.")
     if not classes or not all(classes):
         raise RuleError(f"The body of a rule for {quote(head)} needs at least one predicate.")
     if sign not in (1, -1):
