@@ -137,8 +137,8 @@ class TestResolution:
         rounding = 4 * np.finfo(float).eps * np.abs(values)  # a quotient, a product and a sum, each half an ulp
         assert (np.abs(ticks - values) <= resolution / 2 + rounding).all()
 
-    @pytest.mark.parametrize("resolution", [-1.0, float("nan"), float("inf")])
-    def test_sizes_that_are_none_are_refused(self, resolution: float) -> None:
+    @pytest.mark.parametrize("resolution", [-1.0, float("nan"), float("inf"), "1", None])
+    def test_sizes_that_are_none_are_refused(self, resolution: Any) -> None:
         with pytest.raises(OptionError, match="is no size of a tick"):
             build(resolution=resolution)
 

@@ -162,13 +162,14 @@ def test_numbers_of_every_type(kind: pa.DataType) -> None:
 @pytest.mark.parametrize(
     ("times", "message"),
     [
-        (["2020-01-02", "2020-02-30"], 'holds "2020-02-30" row 1 .* cannot be read with the timestamps'),
+        (["2020-01-02", "2020-02-30"], 'holds "2020-02-30" row 1 .* is no valid timestamp, as the 1 before'),
+        (["2020-13-01"], r'holds "2020-13-01" row 0 .*, which is no valid timestamp; correct'),
         (["2020-01-02", "5"], 'holds "5" row 1'),
-        (["5", "2020-01-02"], 'holds "2020-01-02" row 1 .* with the numbers'),
+        (["5", "2020-01-02"], 'holds "2020-01-02" row 1 .* no valid number'),
         (["1", ""], 'holds "" row 1'),
         (["", "1"], 'holds "" row 0'),
         (["1,5", "2"], 'holds "1,5" row 0 .* no number, no ISO timestamp'),
-        (["2:30", "later"], 'holds "later" row 1 .* with the durations'),
+        (["2:30", "later"], 'holds "later" row 1 .* no valid duration'),
         (["22.10.2014 11:15", "x"], 'say how to read it: time_format="%d.%m.%Y %H:%M"'),
         (["03/04/2020"], 'time_format="%d/%m/%Y" or time_format="%m/%d/%Y"'),
         (pa.array([True]), "has type bool, which is no time"),

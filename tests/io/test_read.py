@@ -171,9 +171,9 @@ class TestColumns:
             read_events(write(TEXT.replace(",", mark)))
         assert reference.events_of(read(write(TEXT.replace(",", mark)), separator=mark)) == EXPECTED
 
-    @pytest.mark.parametrize("separator", ["", ",,", '"', "\n"])
-    def test_a_separator_that_is_none_is_refused(self, write: Any, separator: str) -> None:
-        with pytest.raises(DataError, match="cannot part columns"):
+    @pytest.mark.parametrize("separator", ["", ",,", '"', "\n", None])
+    def test_a_separator_that_is_none_is_refused(self, write: Any, separator: Any) -> None:
+        with pytest.raises(OptionError, match="cannot part columns"):
             read_events(write(TEXT), separator=separator)
 
     def test_a_column_named_twice_is_refused_if_it_is_meant(self, write: Any) -> None:
@@ -248,6 +248,7 @@ class TestRefusals:
             (b"", "is empty"),
             (b"\n\n", "no line of column names"),
             (b"entity,time,event\n", "The log is empty"),
+            (b"entity,time,event", "The log is empty"),
             (TEXT + "c,4\n", "Line 6 of .* has 2 fields where the header has 3"),
             (TEXT + "\nc,4,X,Y\n", "Line 7 of .* has 4 fields"),
             (TEXT + "c,4,\n", r"1 row of the event column has no usable name, first in line 6 of"),
@@ -255,7 +256,10 @@ class TestRefusals:
             (TEXT + 'c,4,"X\ny"\nd,,X\n', r'1 row holds no time in column "time" .* first in line 8 of'),
             (TEXT + "c,NA,X\n", "1 row holds no time"),
             (TEXT + "c,inf,X\n", r"1 row has a time that is missing or not finite, first in line 6 of .* \(inf\)"),
-            (TEXT + "c,four,X\n", 'Column "time" holds "four" in line 6 of .* cannot be read with the numbers'),
+            (
+                TEXT + "c,four,X\n",
+                'Column "time" holds "four" in line 6 of .* is no valid number, as the 4 before it are',
+            ),
             ("entity,time,event\na,yes,X\n", 'Column "time" holds "yes" in line 2 .* no number'),
             ("entity,time,event\na,true,X\n", 'Column "time" has type bool, which is no time'),
             (TEXT.encode() + b"caf\xe9,4,X\n", "is not UTF-8 text"),
@@ -310,10 +314,17 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"cannot name anything|no usable name"):
             read_events(COLUMNS | {"entity": entity})
 
+    def test_header_alone_is_enough_where_there_are_periods(self, write: Any) -> None:
+        for text in ("entity,time,event", "entity,time,event\n\n"):
+            log = read_events(write(text), periods=PERIODS)
+            assert (log.n_entities, log.n_events) == (2, 0)
+
     def test_a_unit_that_does_not_exist(self) -> None:
         spans = COLUMNS | {"time": [timedelta(hours=h) for h in (3, 1, 2, 2)]}
         with pytest.raises(OptionError, match=r'unit="fortnights" is no unit in which'):
             read_events(spans, unit="fortnights")
+        with pytest.raises(OptionError, match='unit="5" is no unit'):
+            read_events(spans, unit=5)  # type: ignore[arg-type]
         assert read(COLUMNS, unit="fortnights").unit == "fortnights"
 
     def test_default_periods_warn_at_the_callers_line(self) -> None:

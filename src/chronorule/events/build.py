@@ -150,7 +150,7 @@ def build(
     notes: LogNotes,
 ) -> EventLog:
     """Check the tables and arrange them as a log; every refusal names how many rows are concerned and the first."""
-    if not np.isfinite(resolution) or resolution < 0:
+    if not isinstance(resolution, int | float | np.number) or not 0 <= resolution < np.inf:
         raise OptionError(
             f"resolution={resolution!r} is no size of a tick; give 0 (times as they are) or a number > 0."
         )

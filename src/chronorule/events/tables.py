@@ -140,5 +140,5 @@ def agree(count: int, noun: str, one: str, many: str) -> str:
 def shorten(names: Iterable[str], most: int = 5) -> str:
     """List some names for a message: "a", "b" and 7 more."""
     listed = list(names)
-    shown = ", ".join(f'"{name}"' for name in listed[:most])
+    shown = ", ".join(f'"{name if len(name) <= 60 else name[:59] + "…"}"' for name in listed[:most])
     return shown if len(listed) <= most else f"{shown} and {len(listed) - most:,} more"

@@ -18,7 +18,7 @@ MICROSECONDS = {
 
 def unit_name(unit: str) -> str:
     """Return the full plural name of a unit given in full ("hour", "hours")."""
-    name = unit.strip().lower()
+    name = str(unit).strip().lower()
     for known in MICROSECONDS:
         if name in (known, known[:-1]):
             return known

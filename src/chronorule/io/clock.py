@@ -149,12 +149,12 @@ def _from_text(column: pa.ChunkedArray, name: str, locate: Locate, time_format: 
         return _by_format(column, name, locate, time_format)
     first = column[0].as_py()
     if NUMBER.fullmatch(first):
-        return _converted(column, name, locate, "numbers", NUMBER, _numbers)
+        return _converted(column, name, locate, "number", NUMBER, _numbers)
     if STAMP.fullmatch(first):
-        return _converted(column, name, locate, "timestamps", STAMP, _stamps)
+        return _converted(column, name, locate, "timestamp", STAMP, _stamps)
     for pattern in (CLOCK, ISO_DURATION):
         if first and pattern.fullmatch(first):
-            return _converted(column, name, locate, "durations", pattern, partial(_durations, pattern=pattern))
+            return _converted(column, name, locate, "duration", pattern, partial(_durations, pattern=pattern))
     raise _unreadable(first, name, locate(0))
 
 
@@ -206,9 +206,10 @@ def _converted(
             except (pa.ArrowException, ValueError, OverflowError):
                 fits = False
             if not fits:
+                others = f", as the {row:,} before it are" if row else ""
                 raise DataError(
-                    f'Column "{name}" holds "{text[:60]}" {locate(row)}, which cannot be read with the {kind} before '
-                    "it; correct the row or remove it."
+                    f'Column "{name}" holds "{text[:60]}" {locate(row)}, which is no valid {kind}{others}; '
+                    "correct the row or remove it."
                 ) from None
         raise
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import json
 import os
 import zlib
@@ -17,8 +18,8 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
-from chronorule.errors import DataError
-from chronorule.events.tables import by_row, shorten
+from chronorule.errors import DataError, OptionError
+from chronorule.events.tables import by_row, plural, shorten
 
 NAMES = pa.dictionary(pa.int32(), pa.string())
 BLOCK = 8 << 20  # bytes of CSV parsed at once: large enough that dictionaries of names are seldom joined
@@ -131,8 +132,8 @@ class CsvSource:
     @classmethod
     def open(cls, path: Path, separator: str, start: bytes) -> CsvSource:
         zipped = start[:2] == b"\x1f\x8b"
-        if len(separator) != 1 or separator in '"\r\n':
-            raise DataError(f"separator={separator!r} cannot part columns; give one character, such as ',' or ';'.")
+        if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n':
+            raise OptionError(f"separator={separator!r} cannot part columns; give one character, such as ',' or ';'.")
         if not zipped and (b"\0" in start or start[:2] in (b"\xff\xfe", b"\xfe\xff")):
             raise DataError(
                 f"{quoted(path)} is neither Parquet nor UTF-8 text (it holds zero bytes); "
@@ -157,8 +158,15 @@ class CsvSource:
                     ),
                 )
             except pa.ArrowInvalid as problem:
-                raise self._explain(problem) from None
+                if self._has_rows():
+                    raise self._explain(problem) from None
+                return {name: pa.chunked_array([[]], pa.string()) for name in columns}
             return {name: table.column(name) for name in columns}
+
+    def _has_rows(self) -> bool:
+        """Whether anything follows the column names; the fast reader calls it an error if not even a line end does."""
+        with open_text(self.path, self.zipped) as file:
+            return sum(1 for _ in itertools.islice(filter(str.strip, file), 2)) > 1
 
     def _explain(self, problem: pa.ArrowInvalid) -> DataError:
         """Find the line at fault, which the fast reader does not always know."""
@@ -169,7 +177,7 @@ class CsvSource:
                 for record in records:
                     if record and len(record) != len(self.names):
                         return DataError(
-                            f"Line {line + 1} of {self.label} has {len(record)} fields where the header has "
+                            f"Line {line + 1} of {self.label} has {plural(len(record), 'field')} where the header has "
                             f"{len(self.names)}; a name that holds the separator or a quotation mark needs quotes."
                         )
                     line = records.line_num
