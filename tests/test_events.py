@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import reference_events as reference
 from chronorule.errors import DataError, DataWarning, OptionError, UnknownPredicateError
 from chronorule.events import EventLog
-from chronorule.events.build import snap
+from chronorule.events.tables import snap
 from chronorule.kernels.sorting import sort_events
 
 

@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chronorule.errors import DataError, DataWarning, OptionError
+from chronorule.errors import DataError, OptionError
+from chronorule.events.groups import groups_of
+from chronorule.events.periods import Periods, given_periods, new_periods, periods_by_default, read_periods
 from chronorule.events.tables import (
-    Coded,
     EventTable,
     Locate,
     PeriodTable,
     StaticTable,
     agree,
-    by_row,
     encode,
+    numbers,
     plural,
     recode,
     shorten,
+    snap,
 )
 from chronorule.kernels.sorting import RUN, sort_events
 
 if TYPE_CHECKING:
     from chronorule.events.log import EventLog, LogNotes
 
-Periods: TypeAlias = (
-    tuple[float, float] | Mapping[str, tuple[float, float]] | tuple[Iterable[Any], ArrayLike, ArrayLike]
-)
 Statics: TypeAlias = Mapping[str, Iterable[str]] | tuple[Iterable[Any], Iterable[Any]]
-
-
-def snap(times: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
-    """Move times to the nearest tick, halves up: floor(t / r + 1/2) · r, which never changes an order (design 1)."""
-    if resolution == 0.0:
-        return times + 0.0  # a copy, in which -0.0 is 0.0
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, which is refused with its row
-        ticks: NDArray[np.float64] = np.floor(times / resolution + 0.5) * resolution + 0.0
-    return ticks
 
 
 def from_columns(
@@ -70,7 +59,7 @@ def from_columns(
         raise DataError(f"The columns differ in length ({shown}); pass one value of each for every event.")
     shared, period_table = None, None
     if periods is not None:
-        shared, period_table = _read_periods(periods)
+        shared, period_table = read_periods(periods)
     return build(
         log,
         table,
@@ -83,40 +72,6 @@ def from_columns(
         predicates=predicates,
         notes=notes,
     )
-
-
-def numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
-    """Take a column of numbers; anything else is refused with the way to read it."""
-    array = np.asarray(values)
-    if array.size == 0:
-        array = array.astype(np.float64)
-    if array.ndim != 1 or array.dtype.kind not in "iuf":
-        raise DataError(
-            f"The {what} column is not a flat column of numbers (type {array.dtype}, {array.ndim} dimensions); "
-            "pass numbers in one unit, or give the table to read_events, which reads timestamps and durations."
-        )
-    return array.astype(np.float64)
-
-
-def _read_periods(periods: Periods) -> tuple[tuple[float, float] | None, PeriodTable | None]:
-    if isinstance(periods, Mapping):
-        bounds = [tuple(pair) for pair in periods.values()]
-        if any(len(pair) != 2 for pair in bounds):
-            raise DataError("The periods need (start, stop) for each entity; some have more or fewer numbers.")
-        columns = np.asarray(bounds, np.float64).reshape(-1, 2)
-        return None, PeriodTable(encode(periods, "entity"), columns[:, 0].copy(), columns[:, 1].copy())
-    if isinstance(periods, tuple) and len(periods) == 2 and all(np.isscalar(bound) for bound in periods):
-        return (float(periods[0]), float(periods[1])), None
-    if not isinstance(periods, tuple) or len(periods) != 3:
-        raise DataError(
-            "The periods are none of (start, stop) for all entities, {entity: (start, stop)}, or three columns "
-            "(entity, start, stop); pass one of these."
-        )
-    entity, start, stop = periods
-    table = PeriodTable(encode(entity, "entity"), numbers(start, "start"), numbers(stop, "stop"))
-    if not table.entity.codes.size == table.start.size == table.stop.size:
-        raise DataError("The columns entity, start and stop of the periods differ in length; pass one row an entity.")
-    return None, table
 
 
 def _read_statics(static: Statics) -> StaticTable:
@@ -159,26 +114,24 @@ def build(
     entities = _entities(events, periods, statics)
     if not entities:
         raise DataError("The log is empty: there is not one event, period or static predicate; check the source.")
-    index = {name: position for position, name in enumerate(entities)}
     vocabulary, static_names = _vocabulary(events, statics, predicates)
-    code = {name: position for position, name in enumerate(vocabulary)}
     _check_finite(events.time, "time", events.locate)
     ticks = snap(events.time, resolution)
     _check_finite(ticks, "snapped time", events.locate)
     offsets, times, codes = sort_events(
-        recode(events.entity, index), ticks, recode(events.event, code), len(entities), RUN
+        recode(events.entity, entities), ticks, recode(events.event, vocabulary), len(entities), RUN
     )
     del ticks
     if shared_period is not None:
         start, stop = new_periods(entities, shared_period, resolution)
     elif periods is not None:
-        start, stop = _given_periods(periods, index, offsets, resolution)
+        start, stop = given_periods(periods, entities, offsets, resolution)
     else:
-        start, stop = _periods_by_default(entities, offsets, times)
-    group, groups = _groups(events, periods, group_of, entities, index)
-    static_offsets, static_codes = _static_facts(statics, index, code)
-    mask = np.zeros(len(vocabulary), np.bool_)
-    mask[[code[name] for name in static_names]] = True
+        start, stop = periods_by_default(entities, offsets, times)
+    group, groups = groups_of(events, periods, group_of, entities)
+    static_offsets, static_codes = _static_facts(statics, entities, vocabulary)
+    without_time = set(static_names)
+    mask = np.array([name in without_time for name in vocabulary], np.bool_)
     return log(
         entities=entities,
         predicates=vocabulary,
@@ -205,11 +158,8 @@ def build(
 
 def _entities(events: EventTable, periods: PeriodTable | None, statics: StaticTable | None) -> tuple[str, ...]:
     """Order of the entities: that of the periods, which name each, else of the events, then of the statics."""
-    names: dict[str, None] = {}
-    for table in (periods, events, statics):
-        if table is not None:
-            names.update(dict.fromkeys(table.entity.names))
-    return tuple(names)
+    columns = [table.entity.names for table in (periods, events, statics) if table is not None]
+    return columns[0] if len(columns) == 1 else tuple(dict.fromkeys(chain(*columns)))
 
 
 def _vocabulary(
@@ -218,7 +168,7 @@ def _vocabulary(
     static_names = () if statics is None else statics.predicate.names
     both = sorted(set(static_names) & set(events.event.names))
     if both:
-        rows = np.isin(recode(events.event, dict.fromkeys(both, 1)), 1)
+        rows = recode(events.event, both) >= 0
         raise DataError(
             f"{agree(len(both), 'predicate', 'occurs', 'occur')} both at instants and as static ({shorten(both)}; "
             f"{plural(int(rows.sum()), 'event')}, first {events.locate(int(np.argmax(rows)))}); "
@@ -251,174 +201,14 @@ def _check_finite(times: NDArray[np.float64], what: str, locate: Locate) -> None
         )
 
 
-def new_periods(
-    entities: tuple[str, ...], periods: Periods, resolution: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Start and stop of each entity from periods given by a person."""
-    shared, table = _read_periods(periods)
-    index = {name: position for position, name in enumerate(entities)}
-    if table is None:
-        assert shared is not None
-        bounds = (np.full(len(entities), shared[0]), np.full(len(entities), shared[1]))
-        table = PeriodTable(Coded(entities, np.arange(len(entities), dtype=np.int32)), *bounds)
-    unknown = [name for name in table.entity.names if name not in index]
-    if unknown:
-        raise DataError(
-            f"The periods name {plural(len(unknown), 'entity')} that the log does not hold ({shorten(unknown)}); "
-            "leave them out, or build the log again with these periods."
-        )
-    return _given_periods(table, index, None, resolution)
-
-
-def _given_periods(
-    periods: PeriodTable, index: Mapping[str, int], offsets: NDArray[np.int64] | None, resolution: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    entity = recode(periods.entity, dict(index))
-    for values, what in ((periods.start, "start"), (periods.stop, "stop")):
-        bad = np.flatnonzero(~np.isfinite(values))
-        if bad.size:
-            first = int(bad[0])
-            raise DataError(
-                f"{agree(bad.size, 'period', 'has', 'have')} a {what} that is missing or not "
-                f"finite, first {periods.locate(first)} ({values[first]}); a rate needs a period with both ends: "
-                "correct these rows."
-            )
-    backward = np.flatnonzero(periods.stop < periods.start)
-    if backward.size:
-        first = int(backward[0])
-        raise DataError(
-            f"{agree(backward.size, 'period', 'stops before it starts', 'stop before they start')}, "
-            f"first {periods.locate(first)} (start {periods.start[first]:g}, stop {periods.stop[first]:g}); "
-            "swap or correct the two columns."
-        )
-    names = tuple(index)
-    seen = np.bincount(entity, minlength=len(names))
-    if (seen > 1).any():
-        first_entity = int(np.argmax(seen > 1))
-        second_row = int(np.flatnonzero(entity == first_entity)[1])
-        raise DataError(
-            f"{agree(int((seen > 1).sum()), 'entity', 'has', 'have')} more than one "
-            f'period, first "{names[first_entity]}" again {periods.locate(second_row)}; give one period an entity, and '
-            "name stretches watched apart as entities of their own, joined by a group."
-        )
-    if (seen == 0).any():
-        lacking = [names[position] for position in np.flatnonzero(seen == 0)]
-        missing = int((seen == 0).sum())
-        counts = np.diff(offsets)[seen == 0].sum() if offsets is not None else 0
-        about = f" with {plural(int(counts), 'event')}" if offsets is not None else ""
-        raise DataError(
-            f"{plural(missing, 'entity')}{about} {'has' if missing == 1 else 'have'} no period ({shorten(lacking)}); "
-            "when periods are given each entity needs one: add them, or remove these entities."
-        )
-    start, stop = np.empty(len(names)), np.empty(len(names))
-    start[entity] = snap(periods.start, resolution)
-    stop[entity] = snap(periods.stop, resolution)
-    return start, stop
-
-
-def _periods_by_default(
-    entities: tuple[str, ...], offsets: NDArray[np.int64], times: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """First to last event of each entity; (0, 0] where there is none, which exposes it to nothing."""
-    start, stop = np.zeros(len(entities)), np.zeros(len(entities))
-    some = np.diff(offsets) > 0
-    start[some] = times[offsets[:-1][some]]
-    stop[some] = times[offsets[1:][some] - 1]
-    without = int((~some).sum())
-    also = (
-        f" {plural(without, 'entity')} without events {'has' if without == 1 else 'have'} an empty one."
-        if without
-        else ""
-    )
-    warnings.warn(
-        "No observation periods were given, so each entity counts as watched from its first event (then history) to "
-        "its last; ending at an event is informative and biases every rate upward: pass periods with entity, start "
-        f"and stop if you know them.{also}",
-        DataWarning,
-        stacklevel=_levels_up(),
-    )
-    return start, stop
-
-
-def _levels_up() -> int:
-    """How many frames to go up for a warning to point at the line outside the package that asked for the log."""
-    level = 1
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("chronorule."):
-        frame = frame.f_back
-        level += 1
-    return level
-
-
-def _groups(
-    events: EventTable,
-    periods: PeriodTable | None,
-    group_of: Mapping[str, str] | None,
-    entities: tuple[str, ...],
-    index: dict[str, int],
-) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Group of each entity: its own where none are given."""
-    tables: list[tuple[Coded, Coded, Locate]] = []
-    if periods is not None and periods.group is not None:
-        tables.append((periods.entity, periods.group, periods.locate))
-    if events.group is not None:
-        tables.append((events.entity, events.group, events.locate))
-    if group_of is not None:
-        unknown = [name for name in map(str, group_of) if name not in index]
-        if unknown:
-            raise DataError(
-                f"Groups are given for entities that the log does not hold ({shorten(unknown)}); check them."
-            )
-        tables.append((encode(group_of, "entity"), encode(group_of.values(), "group"), by_row))
-    if not tables:
-        return np.arange(len(entities), dtype=np.int32), entities
-    found: dict[str, None] = {}
-    for _, groups, _ in tables:
-        found.update(dict.fromkeys(groups.names))
-    position = {name: code for code, name in enumerate(found)}
-    group = np.full(len(entities), -1, np.int32)
-    for owners, groups, locate in tables:
-        entity, code = recode(owners, index), recode(groups, position)
-        unset = np.full(len(entities), len(found), np.int32)
-        np.minimum.at(unset, entity, code)
-        unset = np.where(group >= 0, group, unset)
-        conflict = np.flatnonzero(unset[entity] != code)
-        if conflict.size:
-            first = int(conflict[0])
-            concerned = np.unique(entity[conflict]).size
-            other = tuple(found)[unset[entity[first]]]
-            raise DataError(
-                f"{agree(concerned, 'entity', 'is', 'are')} in more than one group, first "
-                f'"{entities[entity[first]]}" {locate(first)} (in "{tuple(found)[code[first]]}" and in "{other}"); '
-                "an entity belongs to one group: correct the column, or make its parts entities of their own."
-            )
-        group[entity] = code
-    if (group < 0).any():
-        lacking = [entities[i] for i in np.flatnonzero(group < 0)]
-        raise DataError(
-            f"{agree(len(lacking), 'entity', 'has', 'have')} no group ({shorten(lacking)}) "
-            "for lack of events that would tell it; give the group in the periods too, or as {entity: group}."
-        )
-    return renumber(group, tuple(found))
-
-
-def renumber(group: NDArray[np.int32], groups: tuple[str, ...]) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Number groups in the order in which the entities name them, without those that no entity names."""
-    used, first = np.unique(group, return_index=True)
-    used = used[np.argsort(first)]
-    to = np.full(len(groups), -1, np.int32)
-    to[used] = np.arange(used.size)
-    return to[group], tuple(groups[code] for code in used)
-
-
 def _static_facts(
-    statics: StaticTable | None, index: dict[str, int], code: dict[str, int]
+    statics: StaticTable | None, entities: tuple[str, ...], vocabulary: tuple[str, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """CSR of the static predicates of each entity, sorted, each once."""
     if statics is None:
-        return np.zeros(len(index) + 1, np.int64), np.empty(0, np.int32)
-    entity, predicate = recode(statics.entity, index), recode(statics.predicate, code)
-    return facts(entity, predicate, len(index), len(code))
+        return np.zeros(len(entities) + 1, np.int64), np.empty(0, np.int32)
+    entity, predicate = recode(statics.entity, entities), recode(statics.predicate, vocabulary)
+    return facts(entity, predicate, len(entities), len(vocabulary))
 
 
 def facts(

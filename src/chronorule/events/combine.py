@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chronorule.errors import DataError, OptionError
-from chronorule.events.build import renumber, snap
-from chronorule.events.tables import agree, plural, shorten
+from chronorule.events.groups import renumber
+from chronorule.events.tables import agree, plural, shorten, snap
 from chronorule.events.units import MICROSECONDS
 from chronorule.kernels.sorting import RUN, sort_events
 

@@ -15,6 +15,7 @@ from chronorule.errors import DataError, UnknownPredicateError
 from chronorule.events import build, combine, relation
 from chronorule.events.describe import Description, describe
 from chronorule.events.head import Head
+from chronorule.events.periods import Periods, new_periods
 from chronorule.events.tables import shorten
 
 
@@ -73,7 +74,7 @@ class EventLog:
         time: ArrayLike,
         event: Iterable[Any],
         *,
-        periods: build.Periods | None = None,
+        periods: Periods | None = None,
         static: build.Statics | None = None,
         group: Iterable[Any] | Mapping[str, str] | None = None,
         unit: str = "time",
@@ -182,9 +183,9 @@ class EventLog:
         """
         return relation.relate(self, name, edges)
 
-    def with_periods(self, periods: build.Periods) -> EventLog:
+    def with_periods(self, periods: Periods) -> EventLog:
         """Return the log watched over other periods, given as in `from_columns`; each entity needs one."""
-        start, stop = build.new_periods(self.entities, periods, self.resolution)
+        start, stop = new_periods(self.entities, periods, self.resolution)
         return replace(self, start=start, stop=stop, notes=replace(self.notes, periods_by_default=False))
 
     def describe(self, head: Head | str | None = None) -> Description:

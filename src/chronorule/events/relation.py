@@ -66,14 +66,14 @@ def _pairs(log: EventLog, name: str, edges: Edges) -> tuple[NDArray[np.int64], N
     left, right = (encode(column, f"{name} entity") for column in _two_columns(name, edges))
     if left.codes.size != right.codes.size:
         raise DataError(f'The two columns of relation "{name}" differ in length; give one pair a row.')
-    index = {entity: position for position, entity in enumerate(log.entities)}
-    unknown = list(dict.fromkeys(n for column in (left, right) for n in column.names if n not in index))
+    known = set(log.entities)
+    unknown = list(dict.fromkeys(n for column in (left, right) for n in column.names if n not in known))
     if unknown:
         raise DataError(
             f'Relation "{name}" names {plural(len(unknown), "entity")} which the log lacks ({shorten(unknown)}); '
             "leave them out, or give these entities a period so that they belong to the log."
         )
-    entity, neighbour = recode(left, index).astype(np.int64), recode(right, index).astype(np.int64)
+    entity, neighbour = recode(left, log.entities).astype(np.int64), recode(right, log.entities).astype(np.int64)
     selves = np.flatnonzero(entity == neighbour)
     if selves.size:
         raise DataError(

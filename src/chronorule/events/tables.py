@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from chronorule.errors import DataError
 
@@ -56,6 +56,28 @@ class StaticTable:
     entity: Coded
     predicate: Coded
     locate: Locate = by_row
+
+
+def snap(times: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
+    """Move times to the nearest tick, halves up: floor(t / r + 1/2) · r, which never changes an order (design 1)."""
+    if resolution == 0.0:
+        return times + 0.0  # a copy, in which -0.0 is 0.0
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, which is refused with its row
+        ticks: NDArray[np.float64] = np.floor(times / resolution + 0.5) * resolution + 0.0
+    return ticks
+
+
+def numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Take a column of numbers; anything else is refused with the way to read it."""
+    array = np.asarray(values)
+    if array.size == 0:
+        array = array.astype(np.float64)
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise DataError(
+            f"The {what} column is not a flat column of numbers (type {array.dtype}, {array.ndim} dimensions); "
+            "pass numbers in one unit, or give the table to read_events, which reads timestamps and durations."
+        )
+    return array.astype(np.float64)
 
 
 def encode(values: Iterable[Any], what: str, locate: Locate = by_row) -> Coded:
@@ -120,8 +142,11 @@ def merge_names(names: Sequence[str], codes: NDArray[np.int32]) -> Coded:
     return Coded(tuple(table), codes if len(table) == len(names) else again[codes])
 
 
-def recode(column: Coded, table: dict[str, int]) -> NDArray[np.int32]:
-    """Codes of the column in another vocabulary; a name it does not hold gets -1."""
+def recode(column: Coded, names: Sequence[str]) -> NDArray[np.int32]:
+    """Codes of the column as positions in `names`; a name that is not there gets -1."""
+    if column.names == names:
+        return column.codes
+    table = {name: position for position, name in enumerate(names)}
     to = np.fromiter((table.get(name, -1) for name in column.names), np.int32, len(column.names))
     return to[column.codes] if to.size else np.empty(0, np.int32)
 

@@ -1,0 +1,147 @@
+"""Over which time each entity was watched."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from chronorule.errors import DataError, DataWarning
+from chronorule.events.tables import (
+    Coded,
+    PeriodTable,
+    agree,
+    encode,
+    numbers,
+    plural,
+    recode,
+    shorten,
+    snap,
+)
+
+Periods: TypeAlias = (
+    tuple[float, float] | Mapping[str, tuple[float, float]] | tuple[Iterable[Any], ArrayLike, ArrayLike]
+)
+
+
+def read_periods(periods: Periods) -> tuple[tuple[float, float] | None, PeriodTable | None]:
+    if isinstance(periods, Mapping):
+        bounds = [tuple(pair) for pair in periods.values()]
+        if any(len(pair) != 2 for pair in bounds):
+            raise DataError("The periods need (start, stop) for each entity; some have more or fewer numbers.")
+        columns = np.asarray(bounds, np.float64).reshape(-1, 2)
+        return None, PeriodTable(encode(periods, "entity"), columns[:, 0].copy(), columns[:, 1].copy())
+    if isinstance(periods, tuple) and len(periods) == 2 and all(np.isscalar(bound) for bound in periods):
+        return (float(periods[0]), float(periods[1])), None
+    if not isinstance(periods, tuple) or len(periods) != 3:
+        raise DataError(
+            "The periods are none of (start, stop) for all entities, {entity: (start, stop)}, or three columns "
+            "(entity, start, stop); pass one of these."
+        )
+    entity, start, stop = periods
+    table = PeriodTable(encode(entity, "entity"), numbers(start, "start"), numbers(stop, "stop"))
+    if not table.entity.codes.size == table.start.size == table.stop.size:
+        raise DataError("The columns entity, start and stop of the periods differ in length; pass one row an entity.")
+    return None, table
+
+
+def new_periods(
+    entities: tuple[str, ...], periods: Periods, resolution: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Start and stop of each entity from periods given by a person."""
+    shared, table = read_periods(periods)
+    index = {name: position for position, name in enumerate(entities)}
+    if table is None:
+        assert shared is not None
+        bounds = (np.full(len(entities), shared[0]), np.full(len(entities), shared[1]))
+        table = PeriodTable(Coded(entities, np.arange(len(entities), dtype=np.int32)), *bounds)
+    unknown = [name for name in table.entity.names if name not in index]
+    if unknown:
+        raise DataError(
+            f"The periods name {plural(len(unknown), 'entity')} that the log does not hold ({shorten(unknown)}); "
+            "leave them out, or build the log again with these periods."
+        )
+    return given_periods(table, entities, None, resolution)
+
+
+def given_periods(
+    periods: PeriodTable, names: tuple[str, ...], offsets: NDArray[np.int64] | None, resolution: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    entity = recode(periods.entity, names)
+    for values, what in ((periods.start, "start"), (periods.stop, "stop")):
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            first = int(bad[0])
+            raise DataError(
+                f"{agree(bad.size, 'period', 'has', 'have')} a {what} that is missing or not "
+                f"finite, first {periods.locate(first)} ({values[first]}); a rate needs a period with both ends: "
+                "correct these rows."
+            )
+    backward = np.flatnonzero(periods.stop < periods.start)
+    if backward.size:
+        first = int(backward[0])
+        raise DataError(
+            f"{agree(backward.size, 'period', 'stops before it starts', 'stop before they start')}, "
+            f"first {periods.locate(first)} (start {periods.start[first]:g}, stop {periods.stop[first]:g}); "
+            "swap or correct the two columns."
+        )
+    seen = np.bincount(entity, minlength=len(names))
+    if (seen > 1).any():
+        first_entity = int(np.argmax(seen > 1))
+        second_row = int(np.flatnonzero(entity == first_entity)[1])
+        raise DataError(
+            f"{agree(int((seen > 1).sum()), 'entity', 'has', 'have')} more than one "
+            f'period, first "{names[first_entity]}" again {periods.locate(second_row)}; give one period an entity, and '
+            "name stretches watched apart as entities of their own, joined by a group."
+        )
+    if (seen == 0).any():
+        lacking = [names[position] for position in np.flatnonzero(seen == 0)]
+        missing = int((seen == 0).sum())
+        counts = np.diff(offsets)[seen == 0].sum() if offsets is not None else 0
+        about = f" with {plural(int(counts), 'event')}" if offsets is not None else ""
+        raise DataError(
+            f"{plural(missing, 'entity')}{about} {'has' if missing == 1 else 'have'} no period ({shorten(lacking)}); "
+            "when periods are given each entity needs one: add them, or remove these entities."
+        )
+    start, stop = np.empty(len(names)), np.empty(len(names))
+    start[entity] = snap(periods.start, resolution)
+    stop[entity] = snap(periods.stop, resolution)
+    return start, stop
+
+
+def periods_by_default(
+    entities: tuple[str, ...], offsets: NDArray[np.int64], times: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """First to last event of each entity; (0, 0] where there is none, which exposes it to nothing."""
+    start, stop = np.zeros(len(entities)), np.zeros(len(entities))
+    some = np.diff(offsets) > 0
+    start[some] = times[offsets[:-1][some]]
+    stop[some] = times[offsets[1:][some] - 1]
+    without = int((~some).sum())
+    also = (
+        f" {plural(without, 'entity')} without events {'has' if without == 1 else 'have'} an empty one."
+        if without
+        else ""
+    )
+    warnings.warn(
+        "No observation periods were given, so each entity counts as watched from its first event (then history) to "
+        "its last; ending at an event is informative and biases every rate upward: pass periods with entity, start "
+        f"and stop if you know them.{also}",
+        DataWarning,
+        stacklevel=_levels_up(),
+    )
+    return start, stop
+
+
+def _levels_up() -> int:
+    """How many frames to go up for a warning to point at the line outside the package that asked for the log."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("chronorule."):
+        frame = frame.f_back
+        level += 1
+    return level
