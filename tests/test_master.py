@@ -81,9 +81,9 @@ def heads_happened(segments: Segments) -> bool:
     st.sampled_from([0.0, 0.3]),
     st.sampled_from(HETEROGENEITIES),
     st.sampled_from([0.0, 0.05, 1.0]),
-    st.integers(1, 12),
+    st.integers(1, 40),
 )
-@settings(max_examples=150)
+@settings(max_examples=300)
 def test_every_solve_is_optimal(seed: int, decay: float, heterogeneity: str, penalty: float, entities: int) -> None:
     random = np.random.default_rng(seed)
     case = random_case(random, decay, entities=entities, rules=int(random.integers(0, 6)))

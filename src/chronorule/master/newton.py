@@ -77,50 +77,53 @@ def _noise(state: State) -> float:
 def _descend(state: State, hessian: Floats) -> State | None:
     """One step to the minimum of the quadratic model in the box, shortened until the objective falls (Armijo)."""
     problem, z, slope = state.problem, state.z, state.derivatives[0]
-    upper = problem.upper.copy()
+    fixed = problem.lower == problem.upper
+    model, held = _convex(hessian, fixed), fixed
+    if model is None:  # hold what its bound stops anyway: only the rest must bend upwards
+        held = fixed | state.stuck
+        model = _convex(hessian, held)
+    if model is None:
+        model = _convex(hessian, held, variance_apart=True)
+    if model is None:
+        return None
+    lower, upper = np.where(held, z, problem.lower), np.where(held, z, problem.upper)
     upper[-1] = min(upper[-1], 4 * z[-1] + 1)  # the model of ν is good nearby only
-    step, clamped = _box_step(slope, _convex(hessian, problem.lower == problem.upper), problem.lower - z, upper - z)
+    step, clamped = _box_step(slope, model, lower - z, upper - z)
     promise = float(slope @ step)
     if not promise < 0:
         return None
-    end = np.where(clamped < 0, problem.lower, np.where(clamped > 0, upper, z + step))
+    end = np.where(clamped < 0, lower, np.where(clamped > 0, upper, z + step))
     rise = problem.rise(step)
     share = min(1.0, LONGEST_STEP / rise) if rise > 0 else 1.0
     for _ in range(50):
-        trial = State.of(problem, end if share == 1.0 else np.clip(z + share * step, problem.lower, upper))
+        trial = State.of(problem, end if share == 1.0 else np.clip(z + share * step, lower, upper))
         if trial.value <= state.value + 1e-4 * share * promise + _noise(state):
             return trial
         share /= 2
     return None
 
 
-def _convex(hessian: Floats, fixed: Flags) -> Floats:
-    """The Hessian with a ridge that makes it positive definite: tiny, and more only where ν bends the wrong way.
+def _convex(hessian: Floats, held: Flags, variance_apart: bool = False) -> Floats | None:
+    """The Hessian with a tiny ridge, or None where it does not bend upwards.
 
-    What is fixed is cut off first: without its free base, a unit's level says nothing and its curvature is rounding.
+    The problem is convex in the weights and the baseline, so only ν can be the cause: `variance_apart` leaves out what
+    it shares with them and takes its curvature without sign. What is held is cut off: without its free base, a unit's
+    level says nothing and its curvature is rounding.
     """
     scale = np.sqrt(np.abs(np.diag(hessian)))
-    scale[(scale == 0) | fixed] = 1.0
+    scale[(scale == 0) | held] = 1.0
     scaled = hessian / np.outer(scale, scale)
-    scaled[fixed, :] = scaled[:, fixed] = 0.0
-    scaled[fixed, fixed] = 1.0
-    identity = np.eye(scale.size)
-    if not _positive(scaled + RIDGE * identity):  # convex in the weights and the baseline, so it is ν that bends
+    scaled[held, :] = scaled[:, held] = 0.0
+    scaled[held, held] = 1.0
+    if variance_apart:
         scaled[-1, :-1] = scaled[:-1, -1] = 0.0
         scaled[-1, -1] = 1.0
-    ridge = RIDGE
-    while not _positive(scaled + ridge * identity):
-        ridge *= 100
-    return np.asarray((scaled + ridge * identity) * np.outer(scale, scale))
-
-
-def _positive(matrix: Floats) -> bool:
-    """Whether a symmetric matrix is positive definite."""
+    scaled[np.diag_indices_from(scaled)] += RIDGE
     try:
-        np.linalg.cholesky(matrix)
+        np.linalg.cholesky(scaled)
     except np.linalg.LinAlgError:
-        return False
-    return True
+        return None
+    return np.asarray(scaled * np.outer(scale, scale))
 
 
 def _box_step(slope: Floats, hessian: Floats, low: Floats, high: Floats) -> tuple[Floats, NDArray[np.int8]]:

@@ -12,6 +12,7 @@ from chronorule.errors import OptionError
 from chronorule.likelihood import Evaluation, Heterogeneity, Statistics, derivatives, evaluate
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 BASELINE_REACH = 30.0  # nats that a baseline piece may lie from the crude log-rate, far beyond what a log can show
 MAX_VARIANCE = 1e4  # of the multiplier; at this spread one unit in thousands has all the heads
@@ -89,11 +90,16 @@ class State:
         return self.problem.derivatives(self.point)
 
     @property
+    def stuck(self) -> Flags:
+        """Which parameters stand at a bound that the slope pushes them against."""
+        slope = self.derivatives[0]
+        return ((self.z <= self.problem.lower) & (slope > 0)) | ((self.z >= self.problem.upper) & (slope < 0))
+
+    @property
     def residual(self) -> float:
         """The largest slope that the bounds leave to follow, per head."""
-        slope = self.derivatives[0]
-        stuck = ((self.z <= self.problem.lower) & (slope > 0)) | ((self.z >= self.problem.upper) & (slope < 0))
-        return float(np.abs(np.where(stuck, 0.0, slope)).max(initial=0.0)) / self.problem.heads
+        slope = np.where(self.stuck, 0.0, self.derivatives[0])
+        return float(np.abs(slope).max(initial=0.0)) / self.problem.heads
 
 
 def presolve(
