@@ -303,13 +303,14 @@ def _next_within_span(index: Index, bodies: Bodies, r: int, c: int, place: int, 
 
 @compiled
 def _count_matches(
-    index: Index, bodies: Bodies, r: int, c: int, after: int, until: int, held: Int64, counts: Float64, out: Float64
+    index: Index, bodies: Bodies, r: int, c: int, until: int, held: Int64, counts: Float64, out: Float64
 ) -> int:
-    """Matches of rule r in entity c with all events in (after, until], by the instant at which they complete.
+    """Matches of rule r in entity c up to instant `until`, by the instant at which they complete.
 
-    Writes (instant, number of matches that complete there) to the rows of `out`; returns how many rows. `counts[S]` is
-    the number of ways to have matched down-set S so far; at an instant a down-set may gain any antichain of classes
-    held there, taken from the values before the instant (design 3), so larger down-sets are updated first.
+    `held[k]` is the first instant that class k may take, and is used up. Writes (instant, number of matches that
+    complete there) to the rows of `out`; returns how many rows. `counts[S]` is the number of ways to have matched
+    down-set S so far; at an instant a down-set may gain any antichain of classes held there, taken from the values
+    before the instant (design 3), so larger down-sets are updated first.
     """
     first = bodies.class_offsets[r]
     size = bodies.class_offsets[r + 1] - first
@@ -317,8 +318,6 @@ def _count_matches(
     for state in range(size + 1 if chain else 1 << size):
         counts[state] = 0.0
     counts[0] = 1.0
-    for k in range(size):
-        held[k] = _next_class(index, bodies, first + k, c, after)
     rows = 0
     while True:
         place = until + 1
@@ -364,14 +363,20 @@ def _count_matches(
 def _entity_completions(
     index: Index, bodies: Bodies, r: int, c: int, span: float, scratch: Int64, counts: Float64, out: Float64
 ) -> int:
-    """All completions of rule r in entity c as rows (instant, multiplicity) of `out`; returns how many."""
+    """All completions of rule r in entity c as rows (instant, multiplicity) of `out`; returns how many.
+
+    `scratch` holds the greedy match: no match uses an event of a class from before its place there. Callers find that
+    first and come here only where there is one, since most entities have none.
+    """
     origin = index.instant_offsets[c]
-    if bodies.class_offsets[r] == bodies.class_offsets[r + 1]:
+    first = bodies.class_offsets[r]
+    size = bodies.class_offsets[r + 1] - first
+    if size == 0:
         out[0, 0] = origin
         out[0, 1] = 1.0
         return 1
     end = index.instant_offsets[c + 1] - 1
-    rows = _count_matches(index, bodies, r, c, origin, end, scratch, counts, out)
+    rows = _count_matches(index, bodies, r, c, end, scratch, counts, out)
     if span == np.inf:
         return rows
     kept = 0
@@ -381,7 +386,9 @@ def _entity_completions(
         place = int(out[j, 0])
         while index.instant_times[place] - index.instant_times[low] > span:
             low += 1
-        found = _count_matches(index, bodies, r, c, low - 1, place, scratch, counts, inside)
+        for k in range(size):
+            scratch[k] = _next_class(index, bodies, first + k, c, low - 1)
+        found = _count_matches(index, bodies, r, c, place, scratch, counts, inside)
         if found > 0 and inside[found - 1, 0] == place:
             out[kept, 0] = place
             out[kept, 1] = inside[found - 1, 1]
@@ -430,6 +437,8 @@ def find_completions(index: Index, bodies: Bodies, r: int, span: float) -> Float
         while found != NONE:
             c = (word << 6) + _lowest_one(found)
             found &= found - ONE
+            if _first_completion(index, bodies, r, c, scratch) < 0:
+                continue
             rows = _entity_completions(index, bodies, r, c, span, scratch, counts, out)
             if total + rows > table.shape[0]:
                 table = _widened(table, total, 2 * (total + rows))
@@ -463,6 +472,8 @@ def score_exists(
                 c = (word << 6) + _lowest_one(found)
                 found &= found - ONE
                 place = _first_completion(index, bodies, r, c, picks)
+                if place < 0:
+                    continue
                 if spanned:
                     place = _next_within_span(index, bodies, r, c, place, span, picks)
                 if step:
@@ -610,6 +621,8 @@ def score_count(
             while found != NONE:
                 c = (word << 6) + _lowest_one(found)
                 found &= found - ONE
+                if _first_completion(index, bodies, r, c, scratch) < 0:
+                    continue
                 rows = _entity_completions(index, bodies, r, c, span, scratch, counts, rows_of_entity)
                 levels, size = _add_levels(
                     rows, rows_of_entity, index.instant_times, after, lapsed, width, levels, size
@@ -660,6 +673,8 @@ def score_prices(
             while found != NONE:
                 c = (word << 6) + _lowest_one(found)
                 found &= found - ONE
+                if _first_completion(index, bodies, r, c, scratch) < 0:
+                    continue
                 rows = _entity_completions(index, bodies, r, c, span, scratch, counts, rows_of_entity)
                 for j in range(rows):
                     place = int(rows_of_entity[j, 0])
