@@ -297,6 +297,8 @@ def test_rules_files() -> None:
         ('Y <- A w = "1"', "After w = stands a finite number"),
         ("Y <- A w = inf", "After w = stands a finite number"),
         ("Y <- A w = -1", "A weight is at least 0; a rule that lowers the rate is written with <-|"),
+        ('Y <- A "w" = 1', "Between predicates stands & or a relation"),
+        ("Y <- A w#1 = 1", "Between predicates stands & or a relation"),
         ("Y <- A w = 1 & B", "The weight ends the line"),
         ("Y <- A w = 1 w = 2", "The weight ends the line"),
     ],

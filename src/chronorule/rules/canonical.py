@@ -21,10 +21,10 @@ def key(rule: Rule | str) -> str:
 def implies(one: Rule, other: Rule) -> bool:
     """Whether every match of `one` holds a match of `other`, so that `other` has completed wherever `one` has.
 
-    That is, whether the variables of `other` can be sent to different variables of `one` with the same predicates so
-    that `one` orders or equates all that `other` does. Without repeats, and where `one` is a chain, nothing else is
-    implied; a partial order with repeats may imply more, by other variables in other matches, which is not looked for.
-    Only bodies are compared, not heads or signs.
+    That is, whether the variables of `other` can be sent to variables of `one` with the same predicates so that `one`
+    orders or equates all that `other` does. Without repeats, and where `one` is a chain, nothing else is implied; a
+    partial order with repeats may imply more, by other variables in other matches, which is not looked for. Only bodies
+    are compared, not heads or signs.
     """
     theirs = _variables(other)
     mine = _variables(one)
@@ -35,9 +35,7 @@ def implies(one: Rule, other: Rule) -> bool:
             return True
         name, owner = theirs[len(chosen)]
         for candidate, (candidate_name, candidate_owner) in enumerate(mine):
-            if candidate_name != name or candidate in chosen:
-                continue
-            if all(
+            if candidate_name == name and all(
                 _keeps(other, theirs[index][1], owner, one, mine[image][1], candidate_owner)
                 for index, image in enumerate(chosen)
             ):

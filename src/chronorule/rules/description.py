@@ -203,10 +203,7 @@ class _Spelling:
             if settled >> earlier & 1:
                 continue
             could_join = (
-                open_to_equal
-                and not self.after[earlier] & present
-                and not same_predicate & ~self.order[earlier]
-                and earlier not in [one for one, _ in self.prefix[:-1]]
+                open_to_equal and not self.after[earlier] & present and not same_predicate & ~self.order[earlier]
             )
             cost += math.log(1 + self.before + could_join)
             if self.order[element] >> earlier & 1:

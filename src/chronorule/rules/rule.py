@@ -63,8 +63,8 @@ class Rule:
 
     `classes` holds the predicates of each Equal class, sorted; `predecessors[i]` is the mask of *all* classes before
     class i and has only bits below i. A variable is known by its predicate and its rank among that predicate's
-    variables, which Before must separate; classes are listed so that each follows its predecessors, the one with the
-    least such variables first. `sign` is +1 where the rule raises the head's rate, -1 where it lowers it.
+    variables, which Before must separate; classes are listed so that each follows its predecessors, the least names
+    first. `sign` is +1 where the rule raises the head's rate, -1 where it lowers it.
 
     Build rules with `Rule.build` or `parse_rule`; the constructor refuses anything that is not canonical.
     """
@@ -212,11 +212,8 @@ def _canonical(
         raise RuleError(f"The sign of a rule is +1 (raises the rate) or -1 (lowers it), not {sign!r}.")
     _refuse_unseparated(classes, order)
     sorted_classes = [tuple(sorted(members)) for members in classes]
-    names = [
-        tuple(zip(members, ranks, strict=True))
-        for members, ranks in zip(sorted_classes, _ranks(sorted_classes, order), strict=True)
-    ]
-    sequence = orders.topological(order, names)
+    # Classes that share a predicate are ordered, so of those that may come next no two have the same names.
+    sequence = orders.topological(order, sorted_classes)
     return tuple(sorted_classes[element] for element in sequence), orders.renumber(order, sequence)
 
 
