@@ -1,0 +1,112 @@
+"""How every command behaves: results on standard output, one sentence for what goes wrong, and the exit status."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import click
+
+from chronorule.cli.output import encodable
+from chronorule.errors import ChronoruleError, ChronoruleWarning
+
+# Messages of the library name Python's arguments; here they are called as a person at a terminal writes them.
+OPTION_OF = {
+    "entity": "--entity-column",
+    "time": "--time-column",
+    "event": "--event-column",
+    "group": "--group-column",
+    "separator": "--separator",
+    "unit": "--unit",
+    "time_format": "--time-format",
+    "resolution": "--resolution",
+    "periods": "--periods",
+    "static": "--static",
+    "head": "--head",
+    "reset_by": "--reset-by",
+    "feature": "--feature",
+    "kernel": "--kernel",
+    "span": "--span",
+    "heterogeneity": "--heterogeneity",
+    "baseline": "--baseline",
+    "penalty": "--penalty",
+    "threads": "--threads",
+    "predicates": "--predicates",
+    "sequences": "--sequences",
+    "seed": "--seed",
+}
+ASSIGNMENT = re.compile(rf"(?<![\w\"'.-])({'|'.join(OPTION_OF)})=(?=\S)")
+UNDERSCORED = re.compile(r"(?<![\w\"'.-])(time_format|reset_by)(?![\w\"'])")
+
+
+def in_options(message: str) -> str:
+    """A message of the library in the words of the command line: `separator=";"` becomes `--separator ";"`."""
+    message = re.sub(r"\bat_risk_from_start(=False)?", "--not-at-risk-from-start", message)
+    message = ASSIGNMENT.sub(lambda found: f"{OPTION_OF[found[1]]} ", message)
+    return UNDERSCORED.sub(lambda found: OPTION_OF[found[1]], message)
+
+
+def complain(kind: str, message: str) -> None:
+    """Write one message to standard error."""
+    click.echo(encodable(f"{kind}: {message}", sys.stderr), err=True)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show warnings of ours as one line each, without a file, a line and a piece of source; others as Python does."""
+    shown: set[str] = set()
+    with warnings.catch_warnings():
+        pythons = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if not issubclass(category, ChronoruleWarning):
+                pythons(message, category, *where, **more)
+                return
+            line = in_options(" ".join(str(message).split()))
+            if line not in shown:
+                shown.add(line)
+                complain("warning", line)
+
+        warnings.simplefilter("always", ChronoruleWarning)
+        warnings.showwarning = show
+        yield
+
+
+def fail(message: str) -> NoReturn:
+    """End with exit status 1 and a sentence."""
+    complain("error", message)
+    raise SystemExit(1)
+
+
+class Commands(click.Group):
+    """The group of all commands; the one place where what goes wrong becomes a sentence and an exit status."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with plain_warnings():
+            try:
+                super().invoke(ctx)
+                sys.stdout.flush()
+            except ChronoruleError as problem:
+                fail(in_options(str(problem)))
+            except BrokenPipeError:
+                _leave_the_pipe()
+            except OSError as problem:
+                about = f'"{problem.filename}"' if problem.filename else "A file or a device"
+                reason = problem.strerror or str(problem)
+                fail(f"{about} cannot be used ({reason}); nothing was finished: make it usable and run again.")
+            except MemoryError:
+                fail("The memory of this machine is not enough for this log; take fewer entities, or a larger machine.")
+            except KeyboardInterrupt:
+                fail("Stopped before the end, at your request; a file named by --out is as it was before.")
+
+
+def _leave_the_pipe() -> None:
+    """The reader of the output has seen enough (`| head`), which is no failure: end with status 0, in silence."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())  # what is still buffered is flushed at exit
+    os.close(nowhere)

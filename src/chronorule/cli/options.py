@@ -1,0 +1,240 @@
+"""Options that several commands share: how to read the events, what the head is, in which sections help shows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+import chronorule
+from chronorule.cli.output import progress
+
+if TYPE_CHECKING:
+    from chronorule import EventLog, Head
+
+Action = Callable[..., None]
+
+READING = "How to read EVENTS"
+HEAD = "What to explain"
+OUTPUT = "What comes out"
+FEATURES = ("exists", "count")
+COLUMNS = ("entity", "time", "event", "group")
+BESIDES = ("periods", "static", "separator", "unit", "time_format", "resolution")
+
+
+class Option(click.Option):
+    """An option that help shows in a section with others of its kind."""
+
+    def __init__(self, *arguments: Any, section: str = "Options", **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.section = section
+
+
+class Command(click.Command):
+    """A command whose help shows its options by section."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def option(*names: str, section: str, **settings: Any) -> Callable[[Action], Action]:
+    """An option in a section of the help."""
+    decorate: Callable[[Action], Action] = click.option(*names, cls=Option, section=section, **settings)
+    return decorate
+
+
+def numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[float, ...] | None:
+    """Numbers with commas between them: 6,12,24."""
+    try:
+        return None if value is None else tuple(float(part) for part in value.split(","))
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r} is no list of numbers with commas between them, such as 6,12,24."
+        ) from None
+
+
+def kernel_text(_: click.Context, __: click.Parameter, value: str) -> str:
+    """step, window(12) or decay(0.1); a colon spares the quotes that a shell wants around parentheses."""
+    text = value.strip()
+    found = re.fullmatch(r"(window|decay)(?:\(([^()]+)\)|:([^()]+))", text)
+    if text == "step":
+        return text
+    try:
+        return f"{found[1]}({float(found[2] or found[3])!r})" if found else _no_kernel(value)
+    except ValueError:
+        return _no_kernel(value)
+
+
+def _no_kernel(value: str) -> NoReturn:
+    raise click.BadParameter(f"{value!r} is none of step, window:WIDTH and decay:RATE, such as window:12.")
+
+
+def one_character(_: click.Context, __: click.Parameter, value: str) -> str:
+    """The separator; a tab may be written as a word, since few shells let one type it."""
+    return "\t" if value in ("tab", "\\t") else value
+
+
+@dataclass(frozen=True)
+class EventFile:
+    """A file of events with all that says how to read it."""
+
+    path: str
+    entity: str | None
+    time: str | None
+    event: str | None
+    group: str | None
+    periods: str | None
+    static: str | None
+    separator: str
+    unit: str | None
+    time_format: str | None
+    resolution: float
+
+    def read(self) -> EventLog:
+        """The log in the file."""
+        with progress(f"reading {self.path}"):
+            return chronorule.read_events(
+                self.path,
+                entity=self.entity,
+                time=self.time,
+                event=self.event,
+                resolution=self.resolution,
+                unit=self.unit,
+                separator=self.separator,
+                time_format=self.time_format,
+                periods=self.periods,
+                group=self.group,
+                static=self.static,
+            )
+
+
+def _column(role: str, text: str, *more: str) -> Callable[[Action], Action]:
+    names = (f"--{role}-column", *more, f"{role}_column")
+    return option(*names, metavar="NAME", section=READING, help=text)
+
+
+EVENT_OPTIONS = [
+    _column("entity", 'Column that says whom an event belongs to: patient, case, machine.  [default: "entity"]'),
+    _column("time", 'Column of times: numbers, timestamps, dates or durations.  [default: "time"]'),
+    _column("event", 'Column that says what happened.  [default: "event"]'),
+    _column("group", "Column of groups that entities are nested in: stays of one patient.", "--group"),
+    option(
+        "--periods",
+        metavar="FILE",
+        section=READING,
+        help="Table with entity, start, stop: when each entity was watched. Without it, from its first event to its "
+        "last, which biases rates.",
+    ),
+    option(
+        "--static",
+        metavar="FILE",
+        section=READING,
+        help="Table with entity, predicate: properties without a time.",
+    ),
+    option(
+        "--separator",
+        callback=one_character,
+        default=",",
+        show_default=True,
+        metavar="CHARACTER",
+        section=READING,
+        help='What parts the columns of a CSV file: ";", "|", tab.',
+    ),
+    option(
+        "--unit",
+        section=READING,
+        metavar="UNIT",
+        help="Unit in which timestamps and durations are counted; of plain numbers, its name only.  [default: hours]",
+    ),
+    option(
+        "--time-format",
+        metavar="FORMAT",
+        section=READING,
+        help='How timestamps that are not ISO are written: "%d.%m.%Y %H:%M".',
+    ),
+    option(
+        "--resolution",
+        type=float,
+        default=0.0,
+        metavar="SIZE",
+        section=READING,
+        help="Size of the ticks that times are snapped to; 0 takes them as they are.",
+    ),
+]
+
+
+def reads_events(action: Action) -> Action:
+    """Give a command the argument EVENTS and the options to read it, as one `events: EventFile`."""
+
+    @wraps(action)
+    def gathered(**given: Any) -> None:
+        roles = {role: given.pop(f"{role}_column") for role in COLUMNS}
+        others = {name: given.pop(name) for name in BESIDES}
+        action(events=EventFile(path=given.pop("events"), **roles, **others), **given)
+
+    decorated: Action = gathered
+    for decorate in reversed(EVENT_OPTIONS):
+        decorated = decorate(decorated)
+    return click.argument("events")(decorated)
+
+
+@dataclass(frozen=True)
+class HeadChoice:
+    """The head as options say it; the name may be left to the rules."""
+
+    name: str | None
+    terminal: bool
+    reset_by: str | None
+    at_risk_from_start: bool
+
+    def head(self, otherwise: str | None = None) -> Head | None:
+        """The head of that name, else of the name given here; None without either."""
+        name = otherwise if self.name is None else self.name
+        return None if name is None else chronorule.Head(name, self.terminal, self.reset_by, self.at_risk_from_start)
+
+
+HEAD_OPTIONS = [
+    option(
+        "--terminal", is_flag=True, section=HEAD, help="It happens once and ends all: death, failure, final choice."
+    ),
+    option(
+        "--reset-by",
+        metavar="NAME",
+        section=HEAD,
+        help="After it happened it cannot happen again until NAME does: LowUrine until NormalUrine.",
+    ),
+    option(
+        "--not-at-risk-from-start",
+        is_flag=True,
+        section=HEAD,
+        help="With --reset-by: it cannot happen before the first NAME.",
+    ),
+]
+
+
+def chooses_head(text: str) -> Callable[[Action], Action]:
+    """Give a command the options of a head, as one `choice: HeadChoice`; `text` is the help of --head."""
+
+    def decorate(action: Action) -> Action:
+        @wraps(action)
+        def gathered(head: str | None, not_at_risk_from_start: bool, **given: Any) -> None:
+            flags = {name: given.pop(name) for name in ("terminal", "reset_by")}
+            action(choice=HeadChoice(head, at_risk_from_start=not not_at_risk_from_start, **flags), **given)
+
+        decorated: Action = gathered
+        for add in reversed(HEAD_OPTIONS):
+            decorated = add(decorated)
+        return option("--head", metavar="NAME", section=HEAD, help=text)(decorated)
+
+    return decorate

@@ -1,0 +1,88 @@
+"""Writing results: text for whatever the terminal can show, JSON, files that are whole or not there, progress."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from chronorule.errors import DataError
+
+ASCII = str.maketrans(
+    {"←": "<-", "↤": "<-|", "∧": "&", "×": "x", "–": "-", "−": "-", "…": "...", "∞": "inf"}
+    | {"λ": "lambda", "Λ": "Lambda", "φ": "phi", "Σ": "sum", "≥": ">=", "≤": "<="}
+)
+
+
+def encodable(text: str, stream: TextIO) -> str:
+    """The text, or where the stream's encoding has no such letters an ASCII spelling of it."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(ASCII).encode(encoding, "backslashreplace").decode(encoding)
+    return text
+
+
+def say(text: str = "") -> None:
+    """Write a result to standard output."""
+    click.echo(encodable(text, sys.stdout))
+
+
+def say_json(value: Any) -> None:
+    """Write a result as JSON; what is not known or without bound is null."""
+    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that could not be written, before the work whose result it is to hold."""
+    folder = path.parent
+    if path.is_dir():
+        raise DataError(f'"{path}" is a directory; name a file in it.')
+    if not folder.is_dir():
+        raise DataError(f'"{path}" cannot be written, since there is no folder "{folder}"; create it first.')
+    if not os.access(folder, os.W_OK):
+        raise DataError(f'"{path}" cannot be written, since this user may not write in "{folder}"; choose another.')
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file under a temporary name, then rename it: what stood there stays until the new text is whole."""
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        part.write_text(text, encoding="utf-8", newline="\n")
+        part.replace(path)
+    except OSError as problem:
+        raise DataError(
+            f'"{path}" cannot be written ({problem.strerror}); make room or choose another folder; '
+            "what was there before is untouched."
+        ) from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Say on a terminal what is being waited for, and take it away when it is done; nothing where nobody watches."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True, highlight=False).status(f"{what} ...", spinner="line"):
+        yield
