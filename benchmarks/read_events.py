@@ -59,10 +59,10 @@ def measure(path: Path) -> dict[str, float]:
     warnings.filterwarnings("ignore", "No observation periods")
     read_events({"entity": ["a"], "time": [1.0], "event": ["X"]})
     before = peak_memory()
-    begin = time.perf_counter()
+    begin, begin_cpu = time.perf_counter(), time.process_time()
     log = read_events(path)
-    seconds = time.perf_counter() - begin
-    return {"seconds": seconds, "before": before, "peak": peak_memory(), "events": log.n_events}
+    seconds, cpu = time.perf_counter() - begin, time.process_time() - begin_cpu
+    return {"seconds": seconds, "cpu": cpu, "before": before, "peak": peak_memory(), "events": log.n_events}
 
 
 def measure_alone(path: Path) -> dict[str, float]:
@@ -124,12 +124,14 @@ def main() -> None:
             runs = [measure_alone(path) for _ in range(1 if options.short else 3)]
             seconds = sorted(run["seconds"] for run in runs)
             peak = max(run["peak"] for run in runs)
-            promise = "" if options.short else f" (promised {LIMITS[suffix]:g} s, {MEMORY_LIMIT:,.0f} MB)"
+            print(f"{suffix} ({path.stat().st_size / 1e6:.0f} MB)")
+            cpu = min(run["cpu"] for run in runs)
             print(
-                f"{suffix:<8} {path.stat().st_size / 1e6:6.0f} MB file  median {seconds[len(seconds) // 2]:6.2f} s  "
-                f"slowest {seconds[-1]:6.2f} s  peak {peak:6.0f} MB, {peak - runs[0]['before']:.0f} MB above the "
-                f"imports{promise}"
+                f"  median {seconds[len(seconds) // 2]:.2f} s, slowest {seconds[-1]:.2f} s, processor time {cpu:.2f} s"
             )
+            print(f"  memory at its peak {peak:.0f} MB, of it {runs[0]['before']:.0f} MB before reading began")
+            if not options.short:
+                print(f"  promised {LIMITS[suffix]:g} s and {MEMORY_LIMIT:,.0f} MB")
         slow, fast = compare(files["csv"], Path(folder) / "part.csv", part)
         print(
             f"on the first {part:,} rows of CSV: csv module and dictionaries {slow:.3f} s, read_events {fast:.3f} s, "

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chronorule.errors import DataError, OptionError
 from chronorule.events.groups import groups_of
-from chronorule.events.periods import Periods, given_periods, new_periods, periods_by_default, read_periods
+from chronorule.events.periods import Periods, for_all, given_periods, periods_by_default, read_periods
 from chronorule.events.tables import (
     EventTable,
     Locate,
@@ -57,15 +57,11 @@ def from_columns(
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
         raise DataError(f"The columns differ in length ({shown}); pass one value of each for every event.")
-    shared, period_table = None, None
-    if periods is not None:
-        shared, period_table = read_periods(periods)
     return build(
         log,
         table,
-        period_table,
+        None if periods is None else read_periods(periods),
         None if static is None else _read_statics(static),
-        shared_period=shared,
         group_of=group if isinstance(group, Mapping) else None,
         unit=unit,
         resolution=resolution,
@@ -76,8 +72,9 @@ def from_columns(
 
 def _read_statics(static: Statics) -> StaticTable:
     if isinstance(static, Mapping):
-        if any(isinstance(names, str) for names in static.values()):
-            raise DataError("A static predicate stands alone where a list is needed; write {entity: [predicate]}.")
+        for entity, names in static.items():
+            if isinstance(names, str) or not isinstance(names, Iterable):
+                raise DataError(f'The static predicates of "{entity}" are {names!r}; a list is needed, even of one.')
         pairs = [(entity, name) for entity, names in static.items() for name in names]
         return StaticTable(encode([e for e, _ in pairs], "entity"), encode([p for _, p in pairs], "predicate"))
     if not isinstance(static, tuple) or len(static) != 2:
@@ -94,10 +91,9 @@ def _read_statics(static: Statics) -> StaticTable:
 def build(
     log: type[EventLog],
     events: EventTable,
-    periods: PeriodTable | None,
+    periods: tuple[float, float] | PeriodTable | None,
     statics: StaticTable | None,
     *,
-    shared_period: tuple[float, float] | None = None,
     group_of: Mapping[str, str] | None = None,
     unit: str,
     resolution: float,
@@ -111,7 +107,8 @@ def build(
         )
     if not isinstance(unit, str) or not unit:
         raise OptionError(f"unit={unit!r} names no unit of time; give text such as 'hours'.")
-    entities = _entities(events, periods, statics)
+    table = periods if isinstance(periods, PeriodTable) else None
+    entities = _entities(events, table, statics)
     if not entities:
         raise DataError("The log is empty: there is not one event, period or static predicate; check the source.")
     vocabulary, static_names = _vocabulary(events, statics, predicates)
@@ -122,13 +119,11 @@ def build(
         recode(events.entity, entities), ticks, recode(events.event, vocabulary), len(entities), RUN
     )
     del ticks
-    if shared_period is not None:
-        start, stop = new_periods(entities, shared_period, resolution)
-    elif periods is not None:
-        start, stop = given_periods(periods, entities, offsets, resolution)
-    else:
+    if periods is None:
         start, stop = periods_by_default(entities, offsets, times)
-    group, groups = groups_of(events, periods, group_of, entities)
+    else:
+        start, stop = given_periods(for_all(entities, periods), entities, offsets, resolution)
+    group, groups = groups_of(events, table, group_of, entities)
     static_offsets, static_codes = _static_facts(statics, entities, vocabulary)
     without_time = set(static_names)
     mask = np.array([name in without_time for name in vocabulary], np.bool_)
@@ -151,7 +146,7 @@ def build(
             notes,
             rows=events.time.size,
             duplicates=events.time.size - times.size,
-            periods_by_default=periods is None and shared_period is None,
+            periods_by_default=periods is None,
         ),
     )
 

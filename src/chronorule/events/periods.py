@@ -28,38 +28,44 @@ Periods: TypeAlias = (
 )
 
 
-def read_periods(periods: Periods) -> tuple[tuple[float, float] | None, PeriodTable | None]:
+def read_periods(periods: Periods) -> tuple[float, float] | PeriodTable:
+    """Take apart what a person calls periods: one for all, or a table."""
     if isinstance(periods, Mapping):
-        bounds = [tuple(pair) for pair in periods.values()]
-        if any(len(pair) != 2 for pair in bounds):
-            raise DataError("The periods need (start, stop) for each entity; some have more or fewer numbers.")
-        columns = np.asarray(bounds, np.float64).reshape(-1, 2)
-        return None, PeriodTable(encode(periods, "entity"), columns[:, 0].copy(), columns[:, 1].copy())
-    if isinstance(periods, tuple) and len(periods) == 2 and all(np.isscalar(bound) for bound in periods):
-        return (float(periods[0]), float(periods[1])), None
+        pairs = list(periods.values())
+        for name, pair in periods.items():
+            if not isinstance(pair, tuple | list | np.ndarray) or len(pair) != 2:
+                raise DataError(f'The period of "{name}" is {pair!r}, which is not (start, stop); give two numbers.')
+        start, stop = (numbers([pair[end] for pair in pairs], what) for end, what in enumerate(("start", "stop")))
+        return PeriodTable(encode(periods, "entity"), start, stop)
+    if isinstance(periods, tuple) and len(periods) == 2:
+        for_everyone = numbers(periods, "start and stop")
+        return float(for_everyone[0]), float(for_everyone[1])
     if not isinstance(periods, tuple) or len(periods) != 3:
         raise DataError(
             "The periods are none of (start, stop) for all entities, {entity: (start, stop)}, or three columns "
             "(entity, start, stop); pass one of these."
         )
-    entity, start, stop = periods
-    table = PeriodTable(encode(entity, "entity"), numbers(start, "start"), numbers(stop, "stop"))
+    table = PeriodTable(encode(periods[0], "entity"), numbers(periods[1], "start"), numbers(periods[2], "stop"))
     if not table.entity.codes.size == table.start.size == table.stop.size:
         raise DataError("The columns entity, start and stop of the periods differ in length; pass one row an entity.")
-    return None, table
+    return table
+
+
+def for_all(entities: tuple[str, ...], periods: tuple[float, float] | PeriodTable) -> PeriodTable:
+    """Give one period to every entity; a table stays as it is."""
+    if isinstance(periods, PeriodTable):
+        return periods
+    start, stop = (np.full(len(entities), bound) for bound in periods)
+    return PeriodTable(Coded(entities, np.arange(len(entities), dtype=np.int32)), start, stop)
 
 
 def new_periods(
     entities: tuple[str, ...], periods: Periods, resolution: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Start and stop of each entity from periods given by a person."""
-    shared, table = read_periods(periods)
-    index = {name: position for position, name in enumerate(entities)}
-    if table is None:
-        assert shared is not None
-        bounds = (np.full(len(entities), shared[0]), np.full(len(entities), shared[1]))
-        table = PeriodTable(Coded(entities, np.arange(len(entities), dtype=np.int32)), *bounds)
-    unknown = [name for name in table.entity.names if name not in index]
+    table = for_all(entities, read_periods(periods))
+    known = set(entities)
+    unknown = [name for name in table.entity.names if name not in known]
     if unknown:
         raise DataError(
             f"The periods name {plural(len(unknown), 'entity')} that the log does not hold ({shorten(unknown)}); "
@@ -71,6 +77,7 @@ def new_periods(
 def given_periods(
     periods: PeriodTable, names: tuple[str, ...], offsets: NDArray[np.int64] | None, resolution: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Start and stop of each entity, each named once; with `offsets` a refusal counts the events concerned."""
     entity = recode(periods.entity, names)
     for values, what in ((periods.start, "start"), (periods.stop, "stop")):
         bad = np.flatnonzero(~np.isfinite(values))
