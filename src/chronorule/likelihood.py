@@ -186,7 +186,7 @@ class Statistics:
     segments: Segments
     rows: Integers  # [K] a segment that shows each row
     begin: Integers  # [K + 1] where each row begins in `column` and `value`, which leave out zeros
-    column: Codes
+    column: NDArray[np.uint32]
     value: Floats
     largest: Floats  # [F] largest value of each column
     row_piece: Codes  # [K]

@@ -11,6 +11,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
+Places = NDArray[np.uint32]  # unsigned, which spares the innermost loops the check for counting from the end
 
 
 @compiled
@@ -152,7 +153,7 @@ def distinct_rows(bits: NDArray[np.uint64], piece: Codes, index: Integers, row: 
 
 
 @compiled
-def compress_rows(values: Floats, rows: Integers) -> tuple[Integers, Codes, Floats, Floats]:
+def compress_rows(values: Floats, rows: Integers) -> tuple[Integers, Places, Floats, Floats]:
     """The chosen rows without their zeros: where each begins, (K + 1,), their columns and values one after another.
 
     Last, the largest value of each column, (F,).
@@ -164,23 +165,22 @@ def compress_rows(values: Floats, rows: Integers) -> tuple[Integers, Codes, Floa
         for f in range(values.shape[1]):
             count += values[rows[k], f] != 0.0
         begin[k + 1] = begin[k] + count
-    column = np.empty(begin[-1], np.int32)
-    value = np.empty(begin[-1])
+    column = np.empty(begin[-1] + 1, np.uint32)  # one place to spare: a zero is written too and then written over
+    value = np.empty(begin[-1] + 1)
+    i = 0
     for k in range(rows.size):
-        i = begin[k]
         for f in range(values.shape[1]):
             x = values[rows[k], f]
-            if x != 0.0:
-                column[i] = f
-                value[i] = x
-                i += 1
-                largest[f] = max(largest[f], x)
-    return begin, column, value, largest
+            column[i] = f
+            value[i] = x
+            i += x != 0.0
+            largest[f] = max(largest[f], x)
+    return begin, column[:i], value[:i], largest
 
 
 @compiled
 def linear_rows(
-    begin: Integers, column: Codes, value: Floats, piece: Codes, coefficients: Floats, baseline: Floats
+    begin: Integers, column: Places, value: Floats, piece: Codes, coefficients: Floats, baseline: Floats
 ) -> Floats:
     """log λ of every row as (K, 2): a constant part (baseline included) and a part that decays (design 3).
 
@@ -295,7 +295,10 @@ def row_moments(linear: Floats, length: Floats, rate: float) -> Floats:
         if rate > 0.0:
             out[k, 0], out[k, 1], out[k, 2] = decay_moments(linear[k, 0], linear[k, 1], length[k], rate)
         else:
-            out[k, :] = np.exp(linear[k, 0])
+            level = np.exp(linear[k, 0])
+            out[k, 0] = level
+            out[k, 1] = level
+            out[k, 2] = level
     return out
 
 
@@ -311,7 +314,7 @@ def unit_totals(unit: Codes, row: Codes, weight: Floats, moments: Floats, units:
 @compiled
 def unit_slopes(
     begin: Integers,
-    column: Codes,
+    column: Places,
     value: Floats,
     piece: Codes,
     decays: Flags,
@@ -338,9 +341,10 @@ def unit_slopes(
         mass[k] += multiplier[c] * weight[s]
         still = weight[s] * moments[k, 0]
         moving = weight[s] * moments[k, 1]
-        slopes[c, columns + piece[k]] += still
+        line = slopes[c]
+        line[columns + piece[k]] += still
         for i in range(begin[k], begin[k + 1]):
-            slopes[c, column[i]] += value[i] * (moving if decays[column[i]] else still)
+            line[column[i]] += value[i] * (moving if decays[column[i]] else still)
     for k in range(piece.size):
         level = columns + piece[k]
         curvature[level, level] += mass[k] * moments[k, 0]
