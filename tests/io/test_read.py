@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import warnings
 from datetime import date, datetime, timedelta
@@ -146,6 +147,40 @@ class TestSources:
         for entity, time, event in rows:
             expected.setdefault(entity, set()).add((time + 0.0, event))
         assert reference.events_of(log) == {entity: sorted(pairs) for entity, pairs in expected.items()}
+
+    @given(
+        st.lists(
+            st.tuples(
+                st.text(st.sampled_from("aé中 ,;\"'\n\r\t#\\"), min_size=1, max_size=4),
+                st.floats(allow_nan=False, allow_infinity=False),
+                st.text(st.sampled_from('AB ,"\n'), min_size=1, max_size=3),
+            ),
+            min_size=1,
+            max_size=30,
+        )
+    )
+    def test_csv_agrees_with_the_csv_module(
+        self, tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, float, str]]
+    ) -> None:
+        path = tmp_path_factory.mktemp("csv") / "events.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("entity", "time", "event"), *rows])
+        assert reference.events_of(read(path)) == reference.read_csv(path)
+
+    def test_blocks_of_a_large_file_join_without_a_seam(self, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("chronorule.io.source.BLOCK", 64)  # bytes, so that every few rows are a block
+        times = [i if i < 100 else i + 0.5 for i in range(200)]  # whole at first, which a block alone would believe
+        rows = [(f"e{i % 7},\n{i % 3}", times[i], f'say "{i % 5}"') for i in range(200)]
+        path = write("")
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("entity", "time", "event"), *rows])
+        log = read(path)
+        assert reference.events_of(log) == reference.read_csv(path)
+        assert log.entities[:3] == ("e0,\n0", "e1,\n1", "e2,\n2")
+        with path.open("a", encoding="utf-8") as file:
+            file.write("z,late,X\n")
+        with pytest.raises(DataError, match=r'holds "late" in line 402 of .*, as the 200 before it are'):
+            read_events(path)
 
 
 class TestColumns:
