@@ -45,13 +45,13 @@ def main() -> None:
         coverage = inside.mean()
         error = np.sqrt(coverage * (1 - coverage) / inside.size)
         print(
-            f"{feature}, {sequences:,} sequences: of {every.shape[1]} weights {outside[0]} lie more than 3 standard errors "
-            f"from the truth at seed 0 (mean over {seeds} seeds {outside.mean():.2f}, most {outside.max()})"
+            f"{feature}, {sequences:,} sequences: of {every.shape[1]} weights {outside[0]} lie more than 3 standard "
+            f"errors from the truth at seed 0 (mean over {seeds} seeds {outside.mean():.2f}, most {outside.max()})"
         )
         print(
             f"{feature}, {seeds} seeds: the 95 % interval covers the truth in {100 * coverage:.2f} % of "
-            f"{inside.size:,} weights (± {100 * error:.2f}); mean score {every.mean():+.3f}, its spread {every.std():.3f}; "
-            f"{time.perf_counter() - begin:.0f} s"
+            f"{inside.size:,} weights (± {100 * error:.2f}); mean score {every.mean():+.3f}, "
+            f"its spread {every.std():.3f}; {time.perf_counter() - begin:.0f} s"
         )
 
 

@@ -67,6 +67,35 @@ def test_reward_is_observed_minus_expected_written_out(seed: int) -> None:
 
 @given(SEEDS)
 @settings(max_examples=30)
+def test_prices_of_instants_written_out(seed: int) -> None:
+    world = random_world(seed, entities=2, most_events=6)
+    feature = random_feature(world.random)
+    oracle, slow = random_oracle(world, feature, rules_in_force=1)
+    kernel, index = feature.kernel, oracle.grounding.index
+    for c in range(2):
+        instants = range(index.instant_offsets[c], index.instant_offsets[c + 1])
+        for j in instants:
+            s = float(index.instant_times[j])
+            for delay, table in ((0.0, oracle.after), (kernel.width, oracle.lapsed)) if kernel.name != "decay" else ():
+                if len(table) == 0:
+                    continue
+                begin = s + delay if j != instants[0] or delay == 0 else math.inf  # what holds from an origin stays
+                expected = slow.integral(c, lambda t, begin=begin: float(t > begin), [begin])
+                np.testing.assert_allclose(table[j], [sum(t > begin for t in slow.heads(c)), expected], **EXACT)
+            if kernel.name == "decay":
+                fade = 0.0 if j == instants[0] else kernel.rate
+                place = 0.0 if j == instants[0] else s
+
+                def kappa(t: float, s: float = s, fade: float = fade, place: float = place) -> float:
+                    return math.exp(-fade * (t - place)) if t > s else 0.0
+
+                price = sum(map(kappa, slow.heads(c))) - slow.integral(c, kappa, [s])
+                # quadrature to 1e-12 of a smooth function between jumps
+                assert oracle.prices[j] == pytest.approx(price, rel=1e-9, abs=1e-9)
+
+
+@given(SEEDS)
+@settings(max_examples=30)
 def test_reward_is_the_derivative_of_the_likelihood(seed: int) -> None:
     world = random_world(seed, entities=3, most_events=6)
     feature = random_feature(world.random)
