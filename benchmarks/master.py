@@ -124,8 +124,8 @@ def report(title: str, work: Work, least: float) -> tuple[float, MasterSolution]
     solution = fit_master(segments)
     print(
         f"{title}: {work.events:,} events, {segments.length.size:,} segments × {RULES} rules; "
-        f"cut {cut * 1e3:.1f} ms, fit {fit * 1e3:.1f} ms (processor {processor * 1e3:.1f}); {solution.iterations} steps, "
-        f"KKT residual {solution.kkt_residual:.0e} per head"
+        f"cut {cut * 1e3:.1f} ms, fit {fit * 1e3:.1f} ms (processor {processor * 1e3:.1f}); "
+        f"{solution.iterations} steps, KKT residual {solution.kkt_residual:.0e} per head"
     )
     return fit, solution
 
