@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from chronorule.events import EventLog, Exposure, Head, exposure
     from chronorule.grounding import Feature, Kernel, completions, decay, step, window
     from chronorule.io.table import read_events, write_events
-    from chronorule.model import RuleModel, WeightedRule, reweigh
+    from chronorule.model import RuleModel, Study, WeightedRule, reweigh
     from chronorule.pricing import Evidence, Oracle
     from chronorule.rules import Relation, Rule, format_rule, parse_rule, parse_rules
     from chronorule.rules.canonical import implies, neighbours
@@ -26,7 +26,7 @@ _HOMES = {
     "events": ["EventLog", "Exposure", "Head", "exposure"],
     "grounding": ["Feature", "Kernel", "completions", "decay", "step", "window"],
     "io.table": ["read_events", "write_events"],
-    "model": ["RuleModel", "WeightedRule", "reweigh"],
+    "model": ["RuleModel", "Study", "WeightedRule", "reweigh"],
     "pricing": ["Evidence", "Oracle"],
     "rules": ["Relation", "Rule", "format_rule", "parse_rule", "parse_rules"],
     "rules.canonical": ["implies", "neighbours"],
@@ -52,6 +52,7 @@ __all__ = [
     "Rule",
     "RuleModel",
     "Simulated",
+    "Study",
     "WeightedRule",
     "__version__",
     "completions",

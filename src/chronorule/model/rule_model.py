@@ -161,11 +161,12 @@ class RuleModel:
         entities = f"{seen.entities:,} {'entity' if seen.entities == 1 else 'entities'}"
         if seen.grouped:
             entities += f" in {seen.groups:,} groups"
+        unit = "units of time" if seen.unit == "time" else seen.unit
         rules = f"{len(self.rules)} {'rule' if len(self.rules) == 1 else 'rules'}"
         lines = [
             f"{self.head.name}: {rules}, feature {self.feature.kind}, kernel {self.feature.kernel}"
             + (f", span {self.feature.span:g}" if self.feature.span is not None else ""),
-            f"{entities}, {seen.events:,} events, {seen.heads:,} heads in {number(seen.exposure, 0)} {seen.unit}",
+            f"{entities}, {seen.events:,} events, {seen.heads:,} heads in {number(seen.exposure, 0)} {unit}",
             f"log-likelihood {number(seen.log_likelihood)} (without rules {number(seen.log_likelihood_without_rules)})",
             self._base_line(),
         ]

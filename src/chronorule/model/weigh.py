@@ -66,7 +66,11 @@ def weigh(study: Study, rules: Sequence[Rule], grammar: Grammar | None = None) -
     kept, twins = study.distinct(rules)
     fit = study.fit(kept)
     grammar = grammar or smallest_grammar(study, rules)
-    weighted = [_weighted(study, fit, place, grammar) for place in range(len(kept))]
+
+    def some(begin: int, end: int) -> list[WeightedRule]:
+        return [_weighted(study, fit, place, grammar) for place in range(begin, end)]
+
+    weighted = [item for part in study.threads.over(len(kept), some, smallest=1) for item in part]
     return RuleModel(
         head=study.head,
         feature=study.feature,
