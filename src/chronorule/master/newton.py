@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,12 +63,15 @@ def better_variance(state: State) -> State | None:
         logarithm = aim
         if moved < 1e-3:
             break
-    found = unit_terms(data.heads, data.exceeding, point.expected, float(np.exp(logarithm)), "gamma")
-    if found > terms[summit + 1]:
-        variance = float(np.exp(logarithm))
-    if max(found, terms[summit + 1]) <= terms[0] + 1e-9 * (1 + abs(terms[0])):
+    best, found = terms[summit + 1], float(np.exp(logarithm))
+    refined = unit_terms(data.heads, data.exceeding, point.expected, found, "gamma")
+    if refined > best:
+        best, variance = refined, found
+    gained = best - terms[0]
+    if gained <= 1e-9 * (1 + abs(terms[0])):
         return None
-    return State.of(problem, np.append(state.z[:-1], variance))
+    there = replace(point, value=point.value + gained, variance=variance)
+    return State(problem, np.append(state.z[:-1], variance), state.value - gained, there)
 
 
 def _noise(state: State) -> float:
