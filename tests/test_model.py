@@ -171,6 +171,8 @@ def test_twins_are_told_apart_by_length_and_key() -> None:
 def test_terminal_heads_have_no_frailty_unless_nested() -> None:
     log = large_log(entities=40)
     assert cr.reweigh("Y <- A", log, cr.Head("Y", terminal=True)).heterogeneity == "none"
+    with pytest.raises(OptionError, match="'Y' is terminal, and one event an entity"):
+        cr.reweigh("Y <- A", log, cr.Head("Y", terminal=True), heterogeneity="entity")
     nested = cr.EventLog.from_columns(
         [log.entities[c] for c in np.repeat(np.arange(40), np.diff(log.offsets))],
         log.times,

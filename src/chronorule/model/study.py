@@ -48,14 +48,25 @@ class Study:
             raise OptionError(
                 f"heterogeneity='{self.heterogeneity}' is unknown; choose one of {', '.join(HETEROGENEITIES)}."
             )
+        if self.heterogeneity == "entity" and self.head.terminal and not self._nested:
+            raise OptionError(
+                f"'{self.head.name}' is terminal, and one event an entity cannot tell a free base rate from the weights; "
+                "use heterogeneity='none', or give groups that hold several entities."
+            )
         object.__setattr__(self, "exposure", exposure(self.log, self.head))
         object.__setattr__(self, "grounding", Grounding(self.log, self.feature))
 
     @property
     def frailty(self) -> Heterogeneity:
         """The heterogeneity in use: one event an entity cannot tell a frailty from a falling hazard (design 6)."""
-        alone = self.log.n_groups == self.log.n_entities
-        return "none" if self.head.terminal and alone and self.heterogeneity == "gamma" else self.heterogeneity
+        return (
+            "none" if self.head.terminal and not self._nested and self.heterogeneity == "gamma" else self.heterogeneity
+        )
+
+    @property
+    def _nested(self) -> bool:
+        """Whether some group holds several entities."""
+        return self.log.n_groups < self.log.n_entities
 
     def fit(self, rules: Sequence[Rule], start: StartingPoint | None = None) -> Fit:
         """Weigh the rules by maximum likelihood."""
