@@ -50,8 +50,8 @@ class Study:
             )
         if self.heterogeneity == "entity" and self.head.terminal and not self._nested:
             raise OptionError(
-                f"'{self.head.name}' is terminal, and one event an entity cannot tell a free base rate from the weights; "
-                "use heterogeneity='none', or give groups that hold several entities."
+                f"'{self.head.name}' is terminal, and one event an entity cannot tell a free base rate from the "
+                "weights; use heterogeneity='none', or give groups that hold several entities."
             )
         object.__setattr__(self, "exposure", exposure(self.log, self.head))
         object.__setattr__(self, "grounding", Grounding(self.log, self.feature))
