@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import chronorule as cr
+from chronorule.cli.demo import comparison
 from chronorule.cli.manners import in_options
 from chronorule.cli.options import FEATURES
 from chronorule.cli.output import encodable
@@ -156,7 +160,6 @@ def test_reweigh_prints_the_model() -> None:
         ("--heterogeneity entity", {"heterogeneity": "entity"}),
         ("--baseline 3,6.5", {"baseline": (3, 6.5)}),
         ("--penalty 0.25", {"penalty": 0.25}),
-        ("--threads 1", {"threads": 1}),
         ("--terminal", {"head": cr.Head("Y", terminal=True)}),
         ("--terminal --head Y", {"head": cr.Head("Y", terminal=True)}),
         ("--reset-by A", {"head": cr.Head("Y", reset_by="A")}),
@@ -166,8 +169,17 @@ def test_reweigh_prints_the_model() -> None:
 def test_every_option_reaches_the_fit(options: str, settings: dict[str, Any]) -> None:
     told = run("reweigh", "rules.txt", "events.csv", *WATCHED, *shlex.split(options))
     assert (told.exit_code, told.stdout) == (0, f"{cr.reweigh(RULES, read(), **settings)}\n")
-    if options != "--threads 1":
-        assert told.stdout != f"{cr.reweigh(RULES, read())}\n"
+    assert told.stdout != f"{cr.reweigh(RULES, read())}\n"
+
+
+def test_number_of_threads_reaches_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It changes no result, so it is looked for in the call."""
+    asked: list[Any] = []
+    reweigh = cr.reweigh
+    monkeypatch.setattr(cr, "reweigh", lambda *given, **more: asked.append(more["threads"]) or reweigh(*given, **more))
+    done("reweigh", "rules.txt", "events.csv", *WATCHED, "--threads", "3")
+    done("reweigh", "rules.txt", "events.csv", *WATCHED)
+    assert asked == [3, None]
 
 
 def test_reweigh_as_json() -> None:
@@ -244,6 +256,24 @@ def test_demo_shows_truth_beside_estimate(files: Path) -> None:
     assert max(map(len, told.splitlines())) <= 80
 
 
+def test_demo_says_where_the_truth_lies_outside() -> None:
+    log, truth = cr.paper_suite(sequences=100)
+    model = cr.reweigh(truth.rules, log, truth.head)
+    rows = comparison(replace(truth, weights=truth.weights + np.array([9.0, 0.0, 0.0])), model).splitlines()
+    assert [row.split()[0] for row in rows[1:]] == ["Y", "Y", "Y", "log"]
+    assert " no " in rows[1]
+    unknown = replace(model, rules=tuple(replace(item, stderr=float("nan")) for item in model.rules))
+    assert " – " in comparison(truth, unknown).splitlines()[1]
+    assert "nan" not in comparison(truth, unknown)
+
+
+def test_readme_shows_what_the_demo_prints() -> None:
+    readme = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+    blocks = [block for block in re.findall(r"```text\n(.*?)```", readme, flags=re.DOTALL) if "truth" in block]
+    assert len(blocks) == 1
+    assert blocks[0] in done("demo")
+
+
 def test_demo_keeps_its_files_where_it_is_told(files: Path) -> None:
     told = done("demo", "--seed", "1", "--out", "kept/here")
     written = {path.name for path in (files / "kept" / "here").iterdir()}
@@ -308,9 +338,13 @@ def test_name_that_cannot_be_shown_is_escaped() -> None:
 
 
 def test_reader_that_has_seen_enough_is_no_failure() -> None:
-    """As in `chronorule describe … | head`."""
+    """As in `chronorule describe … | head`; the output waits in a buffer, as it does outside of test runners."""
     process = subprocess.Popen(
-        [str(COMMAND), "describe", "events.csv", *WATCHED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [str(COMMAND), "describe", "events.csv", *WATCHED],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -352,6 +386,7 @@ def test_colours_and_spinners_stay_out_of_pipes() -> None:
             'name the columns with entity="...", time="...".',
             'name the columns with --entity-column "...", --time-column "...".',
         ),
+        ("pass periods with entity, start and stop", "pass --periods with entity, start and stop"),
         ("leave time_format out.", "leave --time-format out."),
         ("or leave at_risk_from_start out", "or leave --not-at-risk-from-start out"),
         ('column "unit=3" stays', 'column "unit=3" stays'),

@@ -196,7 +196,7 @@ def test_full_disk_leaves_what_was_there(files: Path, monkeypatch: pytest.Monkey
     (files / "weighed.txt").write_text("what stood there before", encoding="utf-8")
 
     def full(self: Path, *_: object, **__: object) -> int:
-        self.touch()
+        self.write_bytes(b"half of")
         raise OSError(errno.ENOSPC, "No space left on device")
 
     before = sorted(files.iterdir())

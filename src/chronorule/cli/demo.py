@@ -60,7 +60,7 @@ def demo(seed: int, out: Path | None) -> None:
         files = write_simulated(simulated, out / "demo.parquet", case)
         write_text(out / "demo.model.txt", model.to_text())
         say("Written: " + ", ".join(map(str, [*files, out / "demo.model.txt"])))
-    say("With data and rules of your own: chronorule describe EVENTS, chronorule reweigh RULES EVENTS.")
+    say("For data of your own: chronorule describe --help, chronorule reweigh --help.")
 
 
 def make_folder(folder: Path) -> None:
@@ -99,11 +99,8 @@ def comparison(truth: Truth, model: RuleModel) -> str:
     lines = [f"{'':<25}{'truth':>7}{'estimate':>10}{'s.e.':>7}{'95 % interval':>15}{'inside':>8}{'rate ×':>8}"]
     for name, true, estimate, stderr, ratio in rows:
         low, high = estimate - Z_95 * stderr, estimate + Z_95 * stderr
-        unknown = math.isnan(stderr)
-        interval = "–" if unknown else f"{low:.2f} to {high:.2f}"
-        inside = "–" if unknown else "yes" if low <= true <= high else "no"
-        lines.append(
-            f"{name:<25}{true:>7.2f}{estimate:>10.3f}{stderr:>7.3f}{interval:>15}{inside:>8}"
-            + ("" if ratio is None else f"{ratio:>8.2f}")
-        )
+        sure = [f"{stderr:.3f}", f"{low:.2f} to {high:.2f}", "yes" if low <= true <= high else "no"]
+        error, interval, inside = ["–"] * 3 if math.isnan(stderr) else sure
+        times = "" if ratio is None else f"{ratio:>8.2f}"
+        lines.append(f"{name:<25}{true:>7.2f}{estimate:>10.3f}{error:>7}{interval:>15}{inside:>8}{times}")
     return "\n".join(lines)

@@ -47,6 +47,7 @@ UNDERSCORED = re.compile(r"(?<![\w\"'.-])(time_format|reset_by)(?![\w\"'])")
 def in_options(message: str) -> str:
     """A message of the library in the words of the command line: `separator=";"` becomes `--separator ";"`."""
     message = re.sub(r"\bat_risk_from_start(=False)?", "--not-at-risk-from-start", message)
+    message = re.sub(r"\bpass periods\b", "pass --periods", message)
     message = ASSIGNMENT.sub(lambda found: f"{OPTION_OF[found[1]]} ", message)
     return UNDERSCORED.sub(lambda found: OPTION_OF[found[1]], message)
 
@@ -90,7 +91,6 @@ class Commands(click.Group):
         with plain_warnings():
             try:
                 super().invoke(ctx)
-                sys.stdout.flush()
             except ChronoruleError as problem:
                 fail(in_options(str(problem)))
             except BrokenPipeError:
