@@ -416,7 +416,7 @@ def test_hopeless_redraw_is_refused() -> None:
         ({"decoys": 0.1}, "'Y <- A' has one predicate with a time, too few for a decoy; give"),
         (
             {"rules": ["Y <- Old", "Y <- B"], "static": {"Old": 0.5}, "planted": 0.5},
-            "'Y <- Old' has no predicate with a time, so nothing can be planted; give this rule the chance 0 in planted.",
+            "'Y <- Old' has no predicate with a time, so nothing can be planted; give this rule the chance 0 in plan",
         ),
         ({"rules": ["Y <- A", "Y <- Y < B"], "planted": 0.1}, "'Y <- Y < B' holds the head, which is drawn and never"),
         ({"horizon": 0.2, "decoys": [0, 0.1]}, "Planting a decoy of 'Y <- A < B' needs 3 different instants, but"),

@@ -129,6 +129,18 @@ def test_thinning_holds_for_steep_rates(rule: str, base: float, fall: float, hea
 
 
 @pytest.mark.parametrize("head", [Head("Y"), TERMINAL, RESET], ids=["plain", "terminal", "reset"])
+@pytest.mark.parametrize("rule", ["Y <- A  w = 1.0", "Y <-| A  w = 3.0"])
+def test_thinning_keeps_the_right_share(rule: str, head: Head) -> None:
+    """So many heads, most of them on falling or rising rates, that 3 % more or less are 4 standard errors."""
+    made = simulate(
+        rule, head=head, predicates=["A", "R"], rates=0.4, base=-0.7, entities=30_000, horizon=8.0,
+        kernel=decay(0.5), seed=16,
+    )  # fmt: skip
+    assert exposure(made.log, head).n_heads > 18_000
+    assert abs(surplus(made)) < 4
+
+
+@pytest.mark.parametrize("head", [Head("Y"), TERMINAL, RESET], ids=["plain", "terminal", "reset"])
 @pytest.mark.parametrize("kernel", ["step", decay(0.4)], ids=str)
 def test_scores_of_the_truth_vanish_on_average(head: Head, kernel: object) -> None:
     """∂ℓ/∂(weights, baseline) at the truth: its mean over replicates lies within 4 of its standard errors."""
@@ -368,6 +380,13 @@ def test_heads_fall_inside_the_period_of_large_times() -> None:
         found = exposure(log, "Y")
         assert found.outside == 0
         assert (found.head_times > log.start[0]).all()
+
+
+def test_decay_faster_than_times_can_tell_apart() -> None:
+    """The pieces of such a segment lie between two neighbouring numbers; the head comes at the first after A."""
+    body = EventLog.from_columns(["a"], [1e9], ["A"], periods=(1e9 - 1.0, 1e9 + 1.0))
+    log, _ = simulate("Y <- A", [2000.0], body=body, head=TERMINAL, kernel=decay(1e6), base=-20.0)
+    assert exposure(log, TERMINAL).head_times.tolist() == [np.nextafter(1e9, np.inf)]
 
 
 def test_truth_is_write_protected() -> None:
