@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -297,3 +298,33 @@ class TestDescribe:
         assert fit("abcdef", 4) == "abc…"
         assert fit("中文中文", 5) == "中文…"
         assert fit("a\nb", 4) == "a b"
+        assert fit("e\u0301" * 3, 3) == "e\u0301" * 3
+        assert fit("e\u0301" * 4, 3) == "e\u0301" * 2 + "…"
+
+    def test_a_name_without_end_is_cut_without_reading_it_again_for_each_letter(self) -> None:
+        assert fit("x" * 2_000_000, 4) == "xxx…"
+
+    @given(
+        st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 2)), max_size=60),
+        st.integers(0, 3),
+        st.integers(3, 6),
+    )
+    def test_counts_equal_those_of_plain_sets(self, rows: list[tuple[int, int, int]], start: int, stop: int) -> None:
+        events = {(f"e{entity}", float(time), "XYZ"[name]) for entity, time, name in rows}
+        columns = list(zip(*rows, strict=True)) or [(), (), ()]
+        log = EventLog.from_columns(
+            [f"e{entity}" for entity in columns[0]],
+            columns[1],
+            ["XYZ"[name] for name in columns[2]],
+            periods={f"e{entity}": (start, stop) for entity in range(4)},
+            predicates=["Z", "Y", "X"],
+        )
+        described = log.describe()
+        together = Counter((entity, time) for entity, time, _ in events)
+        assert described.tied_instants == sum(count > 1 for count in together.values())
+        assert described.tied_events == sum(count for count in together.values() if count > 1)
+        assert described.events_up_to_start == sum(time <= start for _, time, _ in events)
+        assert described.events_after_stop == sum(time > stop for _, time, _ in events)
+        for predicate in described.predicates:
+            having = [entity for entity, _, name in events if name == predicate.name]
+            assert (predicate.events, predicate.entities) == (len(having), len(set(having)))

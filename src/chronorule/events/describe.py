@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from chronorule.events.head import Head, exposure
 from chronorule.events.tables import plural
+from chronorule.kernels.sorting import tally_events
 
 if TYPE_CHECKING:
     from chronorule.events.log import EventLog
@@ -78,9 +79,8 @@ class Description:
 
 def describe(log: EventLog, head: Head | str | None = None) -> Description:
     """Summarise a log; see `EventLog.describe`."""
-    owner = np.repeat(np.arange(log.n_entities), np.diff(log.offsets))
-    again = (owner[1:] == owner[:-1]) & (log.times[1:] == log.times[:-1])
-    tied = np.r_[False, again] | np.r_[again, False] if log.n_events else np.zeros(0, np.bool_)
+    by_predicate, whole = tally_events(log.offsets, log.times, log.codes, log.start, log.stop, log.n_predicates)
+    up_to_start, after_stop, tied_instants, tied_events = whole.tolist()
     each = np.diff(log.offsets)
     length = log.stop - log.start
     return Description(
@@ -95,13 +95,13 @@ def describe(log: EventLog, head: Head | str | None = None) -> Description:
         duplicates=log.notes.duplicates,
         periods_by_default=log.notes.periods_by_default,
         empty_periods=int((length == 0).sum()),
-        events_up_to_start=int((log.times <= log.start[owner]).sum()),
-        events_after_stop=int((log.times > log.stop[owner]).sum()),
-        tied_instants=int(tied.sum() - again.sum()),
-        tied_events=int(tied.sum()),
+        events_up_to_start=up_to_start,
+        events_after_stop=after_stop,
+        tied_instants=tied_instants,
+        tied_events=tied_events,
         period_length=_spread(length),
         events_per_entity=_spread(each),
-        predicates=_summaries(log, owner),
+        predicates=_summaries(log, by_predicate),
         head=None if head is None else _head_summary(log, head),
     )
 
@@ -111,11 +111,9 @@ def _spread(values: NDArray[Any]) -> dict[str, float]:
     return dict(zip(QUANTILES, quantiles.tolist(), strict=True)) | {"total": float(values.sum())}
 
 
-def _summaries(log: EventLog, owner: NDArray[np.int64]) -> tuple[PredicateSummary, ...]:
-    events = np.bincount(log.codes, minlength=log.n_predicates)
-    pairs = np.unique(owner * log.n_predicates + log.codes) % max(log.n_predicates, 1)
-    entities = np.bincount(pairs, minlength=log.n_predicates)
-    entities += np.bincount(log.static_codes, minlength=log.n_predicates)
+def _summaries(log: EventLog, by_predicate: NDArray[np.int64]) -> tuple[PredicateSummary, ...]:
+    events = by_predicate[:, 0]
+    entities = by_predicate[:, 1] + np.bincount(log.static_codes, minlength=log.n_predicates)
     order = np.lexsort((np.arange(log.n_predicates), -entities, -events, log.statics))
     return tuple(
         PredicateSummary(
@@ -180,8 +178,7 @@ def _quantiles(d: Description) -> list[str]:
 
 def _predicates(d: Description) -> list[str]:
     shown = d.predicates[:SHOWN]
-    wide = max([len("predicate"), *(width(p.name) for p in shown)])
-    wide = min(wide, WIDTH - 36)
+    wide = max([len("predicate"), *(width(fit(p.name, WIDTH - 36)) for p in shown)])
     lines = [f"{'predicate':<{wide}}{'events':>13}{'entities':>13}{'share':>10}"]
     for p in shown:
         name = fit(p.name, wide)
@@ -223,14 +220,22 @@ def number(value: float) -> str:
 
 def width(text: str) -> int:
     """Columns a text takes on a screen, where some letters take two."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(map(_columns, text))
+
+
+def _columns(letter: str) -> int:
+    return 0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
 def fit(text: str, columns: int) -> str:
     """Cut a text that is too wide for its place; line breaks and other controls become spaces."""
-    text = "".join(c if c.isprintable() else " " for c in text)
-    if width(text) <= columns:
-        return text
-    while width(text) > columns - 1:
-        text = text[:-1]
-    return text + "…"
+    shown: list[str] = []
+    used = kept = 0
+    for letter in text:
+        shown.append(letter if letter.isprintable() else " ")
+        used += _columns(shown[-1])
+        if used > columns:
+            return "".join(shown[:kept]) + "…"
+        if used < columns:  # room is left for the mark of a cut
+            kept = len(shown)
+    return "".join(shown)
