@@ -108,9 +108,9 @@ class Hazard:
             )
         piece = np.repeat(np.arange(self.owner.size), random.poisson(expected))
         start, stop = self.start[piece], self.stop[piece]
-        time = _inside(start + (stop - start) * random.random(piece.size), start, stop)
-        accepted = self._accepts(piece, time, random)
-        entity, time = self.owner[piece[accepted]], time[accepted]
+        elapsed = (stop - start) * random.random(piece.size)
+        accepted = self._accepts(piece, elapsed, random)
+        entity, time = self.owner[piece[accepted]], _inside(start + elapsed, start, stop)[accepted]
         order = np.lexsort((time, entity))
         return entity[order], time[order]
 
@@ -140,17 +140,18 @@ class Hazard:
             rest[later] = target - before[piece[later]]
             rows, piece, rest, begin, later = rows[some], piece[some], rest[some], begin[some], later[some]
             begin[later] = self.start[piece[later]]
-            time = _inside(begin + rest / self.bound[piece], begin, self.stop[piece])
-            accepted = self._accepts(piece, time, random)
+            wait = rest / self.bound[piece]
+            accepted = self._accepts(piece, begin - self.start[piece] + wait, random)
+            time = _inside(begin + wait, begin, self.stop[piece])
             found[rows[accepted]] = time[accepted]
             rows, position = rows[~accepted], time[~accepted]
         return found
 
-    def _accepts(self, piece: Integers, time: Floats, random: np.random.Generator) -> Flags:
-        """Keep a point of the process at the bound with chance λ/bound."""
+    def _accepts(self, piece: Integers, elapsed: Floats, random: np.random.Generator) -> Flags:
+        """Keep a point of the process at the bound, so long after its piece's start, with chance λ/bound."""
         if self.fall == 0:
             return np.ones(piece.size, np.bool_)
-        faded = np.exp(-self.fall * (time - self.start[piece]))
+        faded = np.exp(-self.fall * elapsed)
         log_lambda = self.rate.constant[piece] + self.rate.decaying[piece] * faded
         return random.standard_exponential(piece.size) >= self.highest[piece] - log_lambda
 
