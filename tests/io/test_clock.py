@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from datetime import UTC, date, datetime, time, timedelta, timezone
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronorule.errors import DataError, OptionError
+from chronorule.errors import DataError, DataWarning, OptionError
 from chronorule.events import EventLog
 from chronorule.io import read_events
-from chronorule.io.clock import read_times
+from chronorule.io.clock import Times, place, read_times
 
 
 def read(times: Any, **options: Any) -> EventLog:
@@ -217,3 +218,63 @@ def test_mixed_precision_in_a_csv_file(tmp_path: Path) -> None:
 def test_ticks_of_an_hour_are_those_of_the_clock() -> None:
     log = read(["2020-01-02T03:20:00", "2020-01-02T03:40:00"], resolution=1.0)
     assert log.times.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("unit", ["microseconds", "hours", "weeks"])
+def test_one_instant_is_one_number_whatever_the_precision_of_its_column(unit: str) -> None:
+    microseconds = np.random.default_rng(7).integers(0, 3 * 10**15, 2_000)  # up to 95 years, 3e18 nanoseconds
+    columns = {
+        "event": Times("timestamp", np.sort(microseconds) * 1000, 10**9, name="event"),
+        "stop": Times("timestamp", np.sort(microseconds), 10**6, name="stop"),
+        "later": Times("timestamp", np.sort(microseconds) * 1000 + 1, 10**9, name="later"),
+    }
+    placed, _, _ = place(columns, unit)
+    assert (placed["event"] == placed["stop"]).all()
+    assert (placed["later"] >= placed["stop"]).all()
+    size = {"microseconds": 1, "hours": 3_600_000_000, "weeks": 604_800_000_000}[unit]
+    origin = int(microseconds.min()) // 86_400_000_000 * 86_400_000_000
+    exact = [float(Fraction(int(moment) - origin, size)) for moment in np.sort(microseconds)]
+    np.testing.assert_allclose(placed["stop"], exact, rtol=3e-16)  # one rounding of the quotient, one of the sum
+
+
+def test_spans_beyond_what_an_integer_of_nanoseconds_holds() -> None:
+    kind = pa.timestamp("ns")
+    century = pa.array(np.array(["1700-01-01", "2200-01-01T06:00"], "M8[ns]"), kind)
+    table = {"entity": ["a", "a"], "time": century, "event": ["X", "X"]}
+    log = read_events(table, periods={"entity": ["a"], "start": [datetime(1, 1, 1)], "stop": [datetime(9999, 12, 31)]})
+    days = [(datetime(1700, 1, 1) - datetime(1, 1, 1)).days, (datetime(2200, 1, 1) - datetime(1, 1, 1)).days + 0.25]
+    assert log.times.tolist() == [24 * day for day in days]
+    assert log.start.tolist() == [0]
+    assert log.stop.tolist() == [24 * (datetime(9999, 12, 31) - datetime(1, 1, 1)).days]
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (
+            pa.array([0, 2**62]).cast(pa.timestamp("s")),
+            r'^1 row lies outside the years 1 to 9999 in column "time", first row 1 \(counting from 0\); correct',
+        ),
+        (pa.array([-(2**31), -(2**30)], pa.int32()).cast(pa.date32()), "2 rows lie outside the years 1 to 9999"),
+        (
+            pa.array(["9999-12-31T00:00:00", "2020-01-01T00:00:00.123456789"]),
+            "finer than a microsecond beside dates before 1678 or after 2261",
+        ),
+        (pa.DictionaryArray.from_arrays([0, 1], pa.array([datetime(2020, 1, 1), None])), "1 row holds no time"),
+        (pa.DictionaryArray.from_arrays([0, 1], pa.array([1.0, None])), "1 row holds no time"),
+    ],
+)
+def test_dates_that_cannot_be_are_refused(times: pa.Array, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_events({"entity": ["a", "b"], "time": times, "event": ["X", "X"]})
+
+
+def test_whole_numbers_that_lose_digits_are_reported() -> None:
+    moments = [1_700_000_000_000_000_000, 1_700_000_000_000_000_001]
+    table = {"entity": ["a", "b"], "time": moments, "event": ["X", "X"]}
+    periods = {"entity": ["a", "b"], "start": [0, 0], "stop": [2.0**62, 2.0**62]}
+    with pytest.warns(
+        DataWarning, match=r'1 row holds a whole number beyond 2\^53 in column "time".* first row 1'
+    ) as seen:
+        read_events(table, periods=periods)
+    assert seen[0].filename == __file__

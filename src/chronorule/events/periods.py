@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
@@ -16,6 +15,7 @@ from chronorule.events.tables import (
     PeriodTable,
     agree,
     encode,
+    levels_up,
     numbers,
     plural,
     recode,
@@ -117,7 +117,20 @@ def given_periods(
     start, stop = np.empty(len(names)), np.empty(len(names))
     start[entity] = snap(periods.start, resolution)
     stop[entity] = snap(periods.stop, resolution)
+    refuse_endless(start, stop, names)
     return start, stop
+
+
+def refuse_endless(start: NDArray[np.float64], stop: NDArray[np.float64], names: tuple[str, ...]) -> None:
+    """Refuse periods whose ends, once on ticks, or whose length is beyond the numbers of the machine."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        endless = np.flatnonzero(~np.isfinite(stop - start))
+    if endless.size:
+        first = int(endless[0])
+        raise DataError(
+            f"{agree(endless.size, 'period', 'has', 'have')} a length beyond the largest number there is, first that "
+            f'of "{names[first]}" ({start[first]:g} to {stop[first]:g}); correct its ends, or give a larger resolution.'
+        )
 
 
 def periods_by_default(
@@ -128,6 +141,7 @@ def periods_by_default(
     some = np.diff(offsets) > 0
     start[some] = times[offsets[:-1][some]]
     stop[some] = times[offsets[1:][some] - 1]
+    refuse_endless(start, stop, entities)
     without = int((~some).sum())
     also = (
         f" {plural(without, 'entity')} without events {'has' if without == 1 else 'have'} an empty one."
@@ -139,16 +153,6 @@ def periods_by_default(
         "its last; ending at an event is informative and biases every rate upward: pass periods with entity, start "
         f"and stop if you know them.{also}",
         DataWarning,
-        stacklevel=_levels_up(),
+        stacklevel=levels_up(),
     )
     return start, stop
-
-
-def _levels_up() -> int:
-    """How many frames to go up for a warning to point at the line outside the package that asked for the log."""
-    level = 1
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("chronorule."):
-        frame = frame.f_back
-        level += 1
-    return level

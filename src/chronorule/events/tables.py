@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chronorule.errors import DataError
+from chronorule.errors import DataError, DataWarning
 
+LIKE = 60  # letters of a name that are compared to find those like it
 Locate = Callable[[int], str]
 
 
@@ -69,7 +73,12 @@ def snap(times: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
 
 def numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
     """Take a column of numbers; anything else is refused with the way to read it."""
-    array = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "iuf":
+        values = np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values))
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        array = np.empty((), np.object_)
     if array.size == 0:
         array = array.astype(np.float64)
     if array.ndim != 1 or array.dtype.kind not in "iuf":
@@ -77,7 +86,34 @@ def numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
             f"The {what} column is not a flat column of numbers (type {array.dtype}, {array.ndim} dimensions); "
             "pass numbers in one unit, or give the table to read_events, which reads timestamps and durations."
         )
-    return array.astype(np.float64)
+    return floats(array, f"the {what} column", by_row)
+
+
+def floats(array: NDArray[Any], what: str, locate: Locate) -> NDArray[np.float64]:
+    """Copy numbers as floats; whole numbers that lose digits by it are reported."""
+    result = array.astype(np.float64)
+    if array.dtype.kind in "iu" and array.size and (array.max() > 2**53 or array.min() < -(2**53)):
+        with np.errstate(invalid="ignore"):
+            lost = np.flatnonzero(result.astype(array.dtype) != array)
+        if lost.size:
+            warnings.warn(
+                f"{agree(lost.size, 'row', 'holds', 'hold')} a whole number beyond 2^53 in {what}, which loses its "
+                f"last digits, first {locate(int(lost[0]))} ({array[lost[0]]}), so that different times may become "
+                "equal; give such times as timestamps, or subtract a common origin from them first.",
+                DataWarning,
+                stacklevel=levels_up(),
+            )
+    return result
+
+
+def levels_up() -> int:
+    """How many frames to go up for a warning to point at the line outside the package that asked for the log."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("chronorule."):
+        frame = frame.f_back
+        level += 1
+    return level
 
 
 def encode(values: Iterable[Any], what: str, locate: Locate = by_row) -> Coded:
@@ -87,7 +123,7 @@ def encode(values: Iterable[Any], what: str, locate: Locate = by_row) -> Coded:
         raise DataError(
             f"The column of {what} names has {array.ndim} dimensions, but one name a row is needed; pass a flat array."
         )
-    if array is not None and array.dtype.kind in "iu":
+    if array is not None and array.dtype.kind in "iu" and not isinstance(array, np.ma.MaskedArray):
         return _encode_whole_numbers(array)
     if isinstance(values, str | bytes):
         raise DataError(f"The column of {what} names is one text ({values!r}); pass a list with a name for each row.")
@@ -115,9 +151,13 @@ def _encode_whole_numbers(array: NDArray[Any]) -> Coded:
 
 
 def as_name(item: Any) -> str:
-    """Turn one value into a name: text as it is, whole numbers as digits; "" stands for what cannot name anything."""
+    """Turn one value into a name: text as it is, whole numbers as digits; "" stands for what cannot name anything.
+
+    Zero bytes and halves of a letter (lone surrogates) cannot be written to every file, so no name holds them.
+    """
     if isinstance(item, str):
-        return item
+        whole = item.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in item)
+        return item if whole and "\0" not in item else ""
     if isinstance(item, bool | np.bool_):
         return ""
     if isinstance(item, int | np.integer):
@@ -131,7 +171,8 @@ def missing_name(what: str, shown: str, rows: int, where: str) -> DataError:
     """Say that a name is missing, null or of a kind that cannot be a name."""
     return DataError(
         f"{plural(rows, 'row')} of the {what} column {'has' if rows == 1 else 'have'} no usable name, first {where}, "
-        f"which holds {shown}; names are text or whole numbers: fill these rows in or remove them."
+        f"which holds {shown[:80]}; names are text or whole numbers, without zero bytes: fill these rows in or remove "
+        "them."
     )
 
 
@@ -149,6 +190,14 @@ def recode(column: Coded, names: Sequence[str]) -> NDArray[np.int32]:
     table = {name: position for position, name in enumerate(names)}
     to = np.fromiter((table.get(name, -1) for name in column.names), np.int32, len(column.names))
     return to[column.codes] if to.size else np.empty(0, np.int32)
+
+
+def near(name: str, names: Iterable[str], cutoff: float) -> list[str]:
+    """Up to three names that are like this one, judged by their beginnings."""
+    begins: dict[str, str] = {}
+    for known in names:
+        begins.setdefault(known[:LIKE], known)
+    return [begins[found] for found in difflib.get_close_matches(name[:LIKE], begins, n=3, cutoff=cutoff)]
 
 
 def plural(count: int, noun: str) -> str:

@@ -15,7 +15,7 @@ import pyarrow.compute as compute
 from numpy.typing import NDArray
 
 from chronorule.errors import DataError, OptionError
-from chronorule.events.tables import Locate, agree
+from chronorule.events.tables import Locate, agree, floats
 from chronorule.events.units import MICROSECONDS, unit_name
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
@@ -30,6 +30,8 @@ ISO_DURATION = re.compile(
 )
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 DAY = 86_400
+WEEK = 7 * DAY
+YEARS_1_TO_9999 = (-62_135_596_800, 253_402_300_799)  # in seconds since 1970
 FIELDS = {
     "%Y": r"(?P<Y>\d{4})",
     "%m": r"(?P<m>\d{2})",
@@ -73,10 +75,22 @@ class Times:
 
 def read_times(column: pa.ChunkedArray, name: str, locate: Locate, time_format: str | None = None) -> Times:
     """Recognise what kind of times a column holds; `name` is the column, for messages."""
-    return replace(_recognise(column, name, locate, time_format), name=name)
+    times = replace(_recognise(column, name, locate, time_format), name=name)
+    if times.kind == "timestamp" and times.values.size:
+        first, last = (bound * times.per_second for bound in YEARS_1_TO_9999)
+        if int(times.values.min()) < first or int(times.values.max()) >= last + times.per_second:
+            seconds = times.values // times.per_second
+            bad = np.flatnonzero((seconds < YEARS_1_TO_9999[0]) | (seconds > YEARS_1_TO_9999[1]))
+            raise DataError(
+                f'{agree(bad.size, "row", "lies", "lie")} outside the years 1 to 9999 in column "{name}", first '
+                f"{locate(int(bad[0]))}; correct these rows, or the unit in which the column was written."
+            )
+    return times
 
 
 def _recognise(column: pa.ChunkedArray, name: str, locate: Locate, time_format: str | None) -> Times:
+    if pa.types.is_dictionary(column.type) and any(chunk.dictionary.null_count for chunk in column.chunks):
+        column = column.cast(column.type.value_type)  # a missing value hides behind a code that is there
     if column.null_count:
         first = int(np.argmax(compute.is_null(column).to_numpy(zero_copy_only=False)))
         rows = agree(column.null_count, "row", "holds no time", "hold no time")
@@ -100,7 +114,9 @@ def _recognise(column: pa.ChunkedArray, name: str, locate: Locate, time_format: 
         column = column.cast(kind)
     if len(column) == 0:
         return Times("number", np.empty(0))
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_integer(kind):
+        return Times("number", floats(column.to_numpy(), f'column "{name}"', locate))
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Times("number", column.cast(pa.float64(), safe=False).to_numpy())
     if pa.types.is_date(kind):
         column = column.cast(pa.timestamp("s" if pa.types.is_date32(kind) else "ms"))
@@ -211,7 +227,11 @@ def _converted(
                     f'Column "{name}" holds "{text[:60]}" {locate(row)}, which is no valid {kind}{others}; '
                     "correct the row or remove it."
                 ) from None
-        raise
+        # Each row is good alone, so no one type holds them all: nanoseconds reach from 1677 to 2262.
+        raise DataError(
+            f'Column "{name}" holds times finer than a microsecond beside dates before 1678 or after 2261, which have '
+            "none so fine; round the former to six decimals, or correct the latter."
+        ) from None
 
 
 @dataclass
@@ -343,14 +363,30 @@ def place(columns: Mapping[str, Times], unit: str | None) -> tuple[dict[str, NDA
         day = min(int(times.values.min()) // (DAY * times.per_second) for times in filled)
         zone = "+00:00" if True in zones else ""
         origin = f"{np.datetime64(day * DAY, 's')}{zone}"
-    return {role: _in_unit(times, day, unit) for role, times in columns.items()}, unit, origin
+    ends = [(int(end(times.values)), times.per_second) for times in filled for end in (np.min, np.max)]
+    wide = any(abs(end - day * DAY * per_second) > 2**53 for end, per_second in ends)
+    return {role: _in_unit(times, day, unit, wide) for role, times in columns.items()}, unit, origin
 
 
-def _in_unit(times: Times, day: int, unit: str) -> NDArray[np.float64]:
+def _in_unit(times: Times, day: int, unit: str, wide: bool) -> NDArray[np.float64]:
+    """Ticks since the midnight of `day`, in the unit.
+
+    With `wide`, some column has more ticks than a float keeps, or than an integer holds. Then whole weeks and the rest
+    are turned apart in all columns, so that one instant is one number whatever its column's precision, and of two the
+    later never gets the smaller number.
+    """
     if not times.values.size:
         return np.empty(0)
-    ticks = times.values - np.int64(day * DAY * times.per_second)
-    size = MICROSECONDS[unit] * times.per_second  # ticks in a unit, times a million
+    if not wide:
+        return _divided(times.values - np.int64(day * DAY * times.per_second), times.per_second, unit)
+    days, ticks = np.divmod(times.values, DAY * times.per_second)
+    weeks, days = np.divmod(days - day, 7)
+    rest = _divided(ticks + days * (DAY * times.per_second), times.per_second, unit)
+    return weeks * np.float64(WEEK * 1_000_000 // MICROSECONDS[unit]) + rest
+
+
+def _divided(ticks: NDArray[np.int64], per_second: int, unit: str) -> NDArray[np.float64]:
+    size = MICROSECONDS[unit] * per_second  # ticks in a unit, times a million
     if size < 1_000_000:
         return ticks * np.float64(1_000_000 // size)
     return ticks / np.float64(size / 1e6)
