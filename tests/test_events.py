@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import reference_events as reference
 from chronorule.errors import DataError, DataWarning, OptionError, UnknownPredicateError
-from chronorule.events import EventLog
+from chronorule.events import EventLog, LogNotes
 from chronorule.events.tables import snap
 from chronorule.kernels.sorting import sort_events
 
@@ -109,7 +110,7 @@ def test_vocabulary_may_be_given_in_its_order() -> None:
     assert reference.events_of(log)["b"] == [(2, "Y"), (2, "X"), (3, "Y")]
     with pytest.raises(DataError, match='1 predicate of the data \\("X"\\) is missing from the vocabulary'):
         build(predicates=["Y"])
-    with pytest.raises(DataError, match="names one twice or holds an empty name"):
+    with pytest.raises(DataError, match="names one twice or holds what is no name"):
         build(predicates=["X", "Y", "X"])
 
 
@@ -281,6 +282,12 @@ class TestStatics:
         ({"event": ["X", "", "Y", ""]}, "2 rows of the event column have no usable name, first row 1"),
         ({"entity": [], "time": [], "event": []}, "The log is empty"),
         ({"time": [1e308, 1, 2, 3], "resolution": 1e-5}, "snapped time"),
+        ({"time": [1, [2, 3], 4, 5]}, "time column is not a flat column of numbers"),
+        (
+            {"event": ["X", "a\0b", "Y", "Y"]},
+            r"1 row of the event column .* holds 'a\\x00b'; .* without zero bytes",
+        ),
+        ({"entity": ["a", "b", "\ud800", "b"]}, r"first row 2 .* holds '\\ud800'; names are text"),
     ],
 )
 def test_columns_that_cannot_be_a_log_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -312,3 +319,59 @@ def test_equals_looks_at_all_that_is_data() -> None:
 def test_numbers_have_no_dates() -> None:
     with pytest.raises(DataError, match="built from numbers"):
         build().dates([1.0])
+
+
+def test_whole_numbers_that_lose_digits_are_reported() -> None:
+    with pytest.warns(
+        DataWarning, match=r"1 row holds a whole number beyond 2\^53 in the time column, .*first row 1"
+    ) as seen:
+        log = EventLog.from_columns(["a", "a"], [2**60, 2**60 + 1], ["X", "X"], periods=(0, 2.0**61))
+    assert seen[0].filename == __file__
+    assert log.notes.duplicates == 1
+    exact = EventLog.from_columns(["a", "a"], [2**60, 2**60 + 256], ["X", "X"], periods=(0, 2.0**61))
+    assert exact.times.tolist() == [2.0**60, 2.0**60 + 256]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"periods": (-1e308, 1.7e308)},
+        {"periods": (0.0, 1e300), "resolution": 1e-10},
+        {"time": [-1e308, 1.0, 1.7e308, 2.0], "periods": None},
+    ],
+)
+def test_periods_without_end_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match=r'has a length beyond the largest number there is, first that of "b" \('):
+        build(**{"event": ["X"] * 4, "entity": ["b"] * 4} | changes)
+
+
+def test_masked_values_are_missing() -> None:
+    with pytest.raises(DataError, match=r"1 row has a time that is missing or not finite, first row 2"):
+        build(time=np.ma.array([3, 1, 2, 2], mask=[0, 0, 1, 0]))
+    with pytest.raises(DataError, match=r"1 row of the entity column has no usable name, first row 2.* holds None"):
+        build(entity=np.ma.array([3, 1, 2, 2], mask=[0, 0, 1, 0]))
+
+
+def test_a_long_name_that_is_unknown_is_answered_briefly() -> None:
+    names = [f"{i:04}{'x' * 1000}" for i in range(500)]
+    log = EventLog.from_columns(names, np.arange(500), names, periods=(0, 500))
+    asked = "0007" + "x" * 999 + "y"
+    with pytest.raises(UnknownPredicateError, match="did you mean") as unknown:
+        log.code(asked)
+    assert len(str(unknown.value)) < 400
+    with pytest.raises(DataError, match="did you mean") as missing:
+        log.entity(asked)
+    assert len(str(missing.value)) < 400
+
+
+def test_a_log_without_predicates_says_so() -> None:
+    with pytest.raises(UnknownPredicateError, match=r'no predicate "Y"; it has none at all\.'):
+        EventLog.from_columns([], [], [], periods={"a": (0, 1)}).code("Y")
+
+
+@pytest.mark.parametrize("time", [np.nan, np.inf, 1e300])
+def test_times_without_a_date_are_refused(time: float) -> None:
+    log = replace(build(unit="hours"), notes=LogNotes(origin="2020-01-01T00:00:00"))
+    assert log.dates([1.5]) == np.datetime64("2020-01-01T01:30")
+    with pytest.raises(DataError, match=r"^1 time lies beyond all dates, first (nan|inf|1e\+300) \(hours from 2020"):
+        log.dates([1.0, time])

@@ -89,10 +89,15 @@ class TestSplit:
         assert parts[0][1].entities == parts[1][1].entities != parts[2][1].entities
         assert not parts[0][0].has_groups
 
-    @pytest.mark.parametrize("test", [0.0, 1.0, -0.5, float("nan")])
-    def test_shares_that_are_none_are_refused(self, ward: EventLog, test: float) -> None:
+    @pytest.mark.parametrize("test", [0.0, 1.0, -0.5, float("nan"), "a quarter"])
+    def test_shares_that_are_none_are_refused(self, ward: EventLog, test: Any) -> None:
         with pytest.raises(OptionError, match="is no share of the log"):
             ward.split(test=test)
+
+    @pytest.mark.parametrize("seed", [-1, 0.5, "first"])
+    def test_seeds_that_are_none_are_refused(self, ward: EventLog, seed: Any) -> None:
+        with pytest.raises(OptionError, match="cannot start the drawing; give a whole number of 0 or more"):
+            ward.split(seed=seed)
 
     def test_one_group_cannot_be_split(self, ward: EventLog) -> None:
         with pytest.raises(DataError, match=r'one group \("g"\), which cannot be split'):

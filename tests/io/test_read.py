@@ -366,3 +366,14 @@ class TestRefusals:
         with pytest.warns(DataWarning, match="informative") as caught:
             read_events(COLUMNS)
         assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_a_dictionary_that_lists_a_name_twice_makes_one_entity(kind: pa.DataType) -> None:
+    twice = pa.DictionaryArray.from_arrays([0, 1, 2], pa.array(["a", "a", "b"], kind))
+    log = read_events(
+        pa.table({"entity": twice, "time": [1, 2, 3], "event": twice}),
+        periods={"entity": ["a", "b"], "start": [0, 0], "stop": [4, 4]},
+    )
+    assert log.entities == log.predicates == ("a", "b")
+    assert log.codes.tolist() == [0, 0, 1]

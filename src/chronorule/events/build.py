@@ -19,6 +19,7 @@ from chronorule.events.tables import (
     PeriodTable,
     StaticTable,
     agree,
+    as_name,
     encode,
     numbers,
     plural,
@@ -173,8 +174,12 @@ def _vocabulary(
     if predicates is None:
         return tuple(sorted(names)), static_names
     vocabulary = tuple(predicates)
-    if len(set(vocabulary)) < len(vocabulary) or not all(isinstance(name, str) and name for name in vocabulary):
-        raise DataError("The vocabulary given as predicates names one twice or holds an empty name; list each once.")
+    if len(set(vocabulary)) < len(vocabulary) or not all(
+        isinstance(name, str) and as_name(name) for name in vocabulary
+    ):
+        raise DataError(
+            "The vocabulary given as predicates names one twice or holds what is no name; list each once, as text."
+        )
     unknown = sorted(names - set(vocabulary))
     if unknown:
         raise DataError(

@@ -63,7 +63,12 @@ def select(log: EventLog, entities: ArrayLike | Sequence[str]) -> EventLog:
 def _positions(log: EventLog, entities: ArrayLike | Sequence[str]) -> NDArray[np.int64]:
     if isinstance(entities, str):
         raise DataError(f'One name ("{entities}") stands where several are expected; write ["{entities}"].')
-    chosen = np.asarray(entities)
+    if isinstance(entities, Sequence) and entities and all(isinstance(name, str) for name in entities):
+        return np.array([log.entity(str(name)) for name in entities], np.int64)
+    try:
+        chosen = np.asarray(entities)
+    except ValueError:  # rows of different lengths
+        chosen = np.empty((), np.object_)
     if chosen.size == 0:
         return np.empty(0, np.int64)
     if chosen.dtype.kind in "UO" and chosen.ndim == 1:
@@ -85,8 +90,10 @@ def _positions(log: EventLog, entities: ArrayLike | Sequence[str]) -> NDArray[np
 
 def split(log: EventLog, test: float, seed: int) -> tuple[EventLog, EventLog]:
     """Return (train, test) by group; see `EventLog.split`."""
-    if not 0.0 < test < 1.0:
+    if not isinstance(test, float | int | np.number) or not 0.0 < test < 1.0:
         raise OptionError(f"test={test!r} is no share of the log; give a number between 0 and 1, such as 0.25.")
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise OptionError(f"seed={seed!r} cannot start the drawing; give a whole number of 0 or more.")
     if log.n_groups < 2:
         raise DataError(
             f'The log has one {"group" if log.has_groups else "entity"} ("{log.groups[0]}"), which cannot be split; '
@@ -215,6 +222,14 @@ def dates(log: EventLog, times: NDArray[np.float64]) -> NDArray[np.datetime64]:
         raise DataError(
             "The log was built from numbers, not timestamps, so its times have no dates; show them as they are."
         )
-    steps = np.rint(times * MICROSECONDS[log.unit]).astype("timedelta64[us]")
+    with np.errstate(over="ignore"):
+        microseconds = np.rint(times * MICROSECONDS[log.unit])
+    beyond = ~(np.abs(microseconds) < 2**62)
+    if beyond.any():
+        raise DataError(
+            f"{agree(int(beyond.sum()), 'time', 'lies', 'lie')} beyond all dates, first {times[beyond][0]:g} "
+            f"({log.unit} from {log.notes.origin}); show these as numbers."
+        )
+    steps = microseconds.astype("timedelta64[us]")
     result: NDArray[Any] = _instant(log.notes.origin) + steps
     return result

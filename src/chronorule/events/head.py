@@ -86,7 +86,7 @@ def exposure(log: EventLog, head: Head | str) -> Exposure:
     read off the latest such instant before it, that at the period's start off the history, and all entities are done
     at once.
     """
-    head = Head(head) if isinstance(head, str) else head
+    head = head if isinstance(head, Head) else Head(head)
     head_code = _timed(log, head.name, "head")
     if head.reset_by is not None:
         return _with_reset(log, head, head_code, _timed(log, head.reset_by, "reset"))

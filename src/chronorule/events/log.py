@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from chronorule.events import build, combine, relation
 from chronorule.events.describe import Description, describe
 from chronorule.events.head import Head
 from chronorule.events.periods import Periods, new_periods
-from chronorule.events.tables import shorten
+from chronorule.events.tables import near, shorten
 
 
 @dataclass(frozen=True)
@@ -140,9 +139,10 @@ class EventLog:
         """Return the code of a predicate; an unknown name is answered with the names near it."""
         code = self._code_of.get(name)
         if code is None:
-            near = difflib.get_close_matches(str(name), self.predicates, n=3, cutoff=0.5)
-            hint = f"did you mean {shorten(near)}?" if near else f"it has {shorten(self.predicates, 8)}."
-            raise UnknownPredicateError(f'The log has no predicate "{name}"; {hint}')
+            like = near(str(name), self.predicates, cutoff=0.5)
+            known = shorten(self.predicates, 8) or "none at all"
+            hint = f"did you mean {shorten(like)}?" if like else f"it has {known}."
+            raise UnknownPredicateError(f"The log has no predicate {shorten([str(name)])}; {hint}")
         return code
 
     def is_static(self, code: int) -> bool:
@@ -153,9 +153,9 @@ class EventLog:
         """Return the position of an entity by name."""
         index = self._index_of.get(str(name))
         if index is None:
-            near = difflib.get_close_matches(str(name), self.entities[:10_000], n=3, cutoff=0.6)
-            hint = f"did you mean {shorten(near)}?" if near else f"its entities begin {shorten(self.entities, 3)}."
-            raise DataError(f'The log has no entity "{name}"; {hint}')
+            like = near(str(name), self.entities[:10_000], cutoff=0.6)
+            hint = f"did you mean {shorten(like)}?" if like else f"its entities begin {shorten(self.entities, 3)}."
+            raise DataError(f"The log has no entity {shorten([str(name)])}; {hint}")
         return index
 
     def dates(self, times: ArrayLike) -> NDArray[np.datetime64]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from chronorule.errors import DataError
 from chronorule.events.build import facts
 from chronorule.events.combine import slices
-from chronorule.events.tables import encode, plural, recode, shorten
+from chronorule.events.tables import as_name, encode, plural, recode, shorten
 from chronorule.kernels.sorting import RUN, sort_events
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Edges: TypeAlias = Any  # pairs, an array [edges, 2], a tuple of two columns, a 
 
 def relate(log: EventLog, name: str, edges: Edges) -> EventLog:
     """Add the neighbours' events and static predicates under "name:predicate"; see `EventLog.relate`."""
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not as_name(name):
         raise DataError(f"The relation is named {name!r}; give it a name, which will stand before its predicates.")
     new = tuple(f"{name}:{predicate}" for predicate in log.predicates)
     clash = sorted(set(new) & set(log.predicates))

@@ -204,16 +204,14 @@ def coded(column: pa.ChunkedArray, what: str, locate: Locate) -> Coded:
     first_row[raw[::-1]] = np.arange(raw.size)[::-1]  # of several writes the last stays
     order = np.argsort(first_row, kind="stable")
     order = order[first_row[order] < raw.size]  # categories that no row uses are no names
-    kind = column.type.value_type
-    plain = (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and None not in values
-    names = [values[position] if plain else as_name(values[position]) for position in order.tolist()]
+    names = [as_name(values[position]) for position in order.tolist()]
     if "" in names:
         position = order[names.index("")]
         rows = int((raw == position).sum())
         raise missing_name(what, repr(values[position]), rows, locate(int(first_row[position])))
     rank = np.full(len(values), -1, np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
-    return Coded(tuple(names), rank[raw]) if plain else merge_names(names, rank[raw])
+    return merge_names(names, rank[raw])
 
 
 def _open_beside(table: Any, separator: str, needed: str) -> Source:
