@@ -20,7 +20,7 @@ Flags = NDArray[np.bool_]
 Points = tuple[Integers, Floats]  # entity and time of each
 
 MOST_HEADS = 20_000_000  # more would rather be a slip in a weight than what somebody wants
-MOST_PIECES = 64  # of one segment with a decaying rate
+MOST_PIECES = 1000  # of one segment with a decaying rate
 MOST_STEPS = 10_000  # heads of one entity, where each changes the rate of the next
 ENOUGH = 64.0  # no exponential number of the generator, whose tail ends before 45, is as large
 
