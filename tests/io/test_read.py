@@ -377,3 +377,15 @@ def test_a_dictionary_that_lists_a_name_twice_makes_one_entity(kind: pa.DataType
     )
     assert log.entities == log.predicates == ("a", "b")
     assert log.codes.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("separator", ["→", "\0", "\x80", ",,", ""])
+def test_separators_that_part_nothing_are_refused(tmp_path: Path, separator: str) -> None:
+    (tmp_path / "e.csv").write_text("entity,time,event\na,1,X\n")
+    with pytest.raises(OptionError, match="cannot part columns; give one character of ASCII"):
+        read_events(tmp_path / "e.csv", separator=separator)
+
+
+def test_a_path_with_a_zero_byte_is_refused() -> None:
+    with pytest.raises(DataError, match="holds a zero byte, which no file has in its name"):
+        read_events("e\0.csv")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,20 @@ import reference_events as reference
 from chronorule.errors import DataError, OptionError
 from chronorule.events import EventLog
 from chronorule.io import read_events, write_events
+
+KILLED = """
+import os, signal, sys
+import chronorule as cr
+import pyarrow.parquet as parquet
+write = parquet.write_table
+def die_at_the_events(table, *rest, **options):
+    write(table, *rest, **options)
+    if "event" in table.column_names:
+        os.kill(os.getpid(), signal.SIGKILL)
+parquet.write_table = die_at_the_events
+log = cr.EventLog.from_columns(["z"], [1.0], ["Z"], periods=(0, 2), static={"z": ["S"]})
+cr.write_events(log, sys.argv[1])
+"""
 
 
 def full(**changes: Any) -> EventLog:
@@ -149,7 +166,50 @@ def test_metadata_is_plain_json(tmp_path: Path) -> None:
     assert noted["companions"] == ["periods", "static"]
 
 
+def test_files_of_different_logs_are_not_taken_for_one(tmp_path: Path) -> None:
+    path = write_events(full(), tmp_path / "e.parquet")[0]
+    (tmp_path / "other").mkdir()
+    later = write_events(full(unit="days"), tmp_path / "other" / "e.parquet")
+    for part in later[1:]:  # as if the writing of the second log over the first had broken off
+        before = (tmp_path / part.name).read_bytes()
+        part.replace(tmp_path / part.name)
+        with pytest.raises(DataError, match=rf'{part.name}" was written with another log than ".*e.parquet"'):
+            read_events(path)
+        (tmp_path / part.name).write_bytes(before)
+    assert read_events(path).equals(full())
+
+
+def test_the_same_log_makes_the_same_files(tmp_path: Path) -> None:
+    first, second = (write_events(full(), tmp_path / name) for name in ("e.parquet", "f.parquet"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_a_killed_writer_leaves_the_old_files_whole(tmp_path: Path) -> None:
+    write_events(full(), tmp_path / "e.parquet")
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "e.parquet")], check=False, capture_output=True, text=True
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    after = {file.name: file.read_bytes() for file in tmp_path.iterdir() if not file.name.endswith(".part")}
+    assert after == before
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_names_of_files_may_be_as_long_as_can_be(tmp_path: Path, suffix: str) -> None:
+    name = "n" * (255 - len(f".periods{suffix}"))
+    written = write_events(full(static=None), tmp_path / f"{name}{suffix}")
+    assert [path.name for path in written] == [f"{name}{suffix}", f"{name}.periods{suffix}"]
+
+
 class TestRefusals:
+    def test_names_that_no_file_has(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="holds a zero byte, which no file has in its name"):
+            write_events(full(), f"{tmp_path}/e\0.csv")
+        with pytest.raises(DataError, match=r"cannot be written \(File name too long\)"):
+            write_events(full(), tmp_path / f"{'n' * 255}.csv")
+        assert list(tmp_path.iterdir()) == []
+
     def test_forms_that_are_none(self, tmp_path: Path) -> None:
         for name in ("e.xlsx", "e", "e.gz"):
             with pytest.raises(DataError, match=r"end its name with .parquet, .csv, .csv.gz"):

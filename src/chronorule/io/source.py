@@ -44,7 +44,7 @@ class Source(Protocol):
 def open_source(source: Any, separator: str) -> Source:
     """Find out what was given, and refuse clearly what cannot be a table."""
     if isinstance(source, str | os.PathLike):
-        path = Path(os.fspath(source))
+        path = as_path(source)
         with reading(path):
             with path.open("rb") as file:
                 start = file.read(1 << 16)
@@ -70,6 +70,14 @@ def open_source(source: Any, separator: str) -> Source:
         f"A {type(source).__name__} is no table; give the path of a CSV or Parquet file, a data frame (pandas, polars, "
         "duckdb, pyarrow), or a dictionary of columns."
     )
+
+
+def as_path(name: str | os.PathLike[str]) -> Path:
+    """The path of a file as a person names it."""
+    path = Path(os.fspath(name))
+    if "\0" in str(path):
+        raise DataError(f"The name {str(path)!r} holds a zero byte, which no file has in its name; correct it.")
+    return path
 
 
 def quoted(path: Path) -> str:
@@ -132,8 +140,10 @@ class CsvSource:
     @classmethod
     def open(cls, path: Path, separator: str, start: bytes) -> CsvSource:
         zipped = start[:2] == b"\x1f\x8b"
-        if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n':
-            raise OptionError(f"separator={separator!r} cannot part columns; give one character, such as ',' or ';'.")
+        if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n\0' or separator > "~":
+            raise OptionError(
+                f"separator={separator!r} cannot part columns; give one character of ASCII, such as ',' or ';'."
+            )
         if not zipped and (b"\0" in start or start[:2] in (b"\xff\xfe", b"\xfe\xff")):
             raise DataError(
                 f"{quoted(path)} is neither Parquet nor UTF-8 text (it holds zero bytes); "

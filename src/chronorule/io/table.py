@@ -65,6 +65,8 @@ def read_events(
     period_names: dict[str, Coded] = {}
     if periods is not None:
         period_source, period_names, clocks = _read_periods(periods, separator, roles["entity"], group, time_format)
+        if own_periods:
+            noted.check_belongs(period_source)
         clock |= clocks
     places, unit, origin = place(clock, noted.agreed_unit(unit))
     event_table = EventTable(names["entity"], places["time"], names["event"], names.get("group"), events.locate)
@@ -74,10 +76,10 @@ def read_events(
             period_names["entity"], places["start"], places["stop"], period_names.get("group"), period_source.locate
         )
     if static is None:
-        static_table = _read_statics(noted.companion("static"), separator, roles["entity"], noted.static)
+        static_table = _read_statics(noted.companion("static"), separator, roles["entity"], noted)
     else:
         noted = noted.without_statics()
-        static_table = _read_statics(static, separator, roles["entity"], ())
+        static_table = _read_statics(static, separator, roles["entity"], None)
     log = build(
         EventLog,
         event_table,
@@ -107,6 +109,7 @@ class Noted:
     static: tuple[str, ...] = ()
     companions: tuple[str, ...] = ()
     notes: LogNotes = field(default_factory=LogNotes)
+    log: str | None = None  # what tells this log from others; in the files beside it too
 
     @classmethod
     def of(cls, source: Source) -> Noted:
@@ -124,6 +127,7 @@ class Noted:
                 static=tuple(noted["static"]),
                 companions=tuple(noted["companions"]),
                 notes=LogNotes(**noted["notes"]),
+                log=noted.get("log"),
             )
         except (KeyError, TypeError, ValueError) as problem:
             raise DataError(
@@ -134,6 +138,15 @@ class Noted:
     def companion(self, part: str) -> Path | None:
         """The file beside this one, if one was written."""
         return companion(self.path, part) if self.path is not None and part in self.companions else None
+
+    def check_belongs(self, beside: Source) -> None:
+        """Refuse a file of periods or static predicates that was written for another log than this file."""
+        theirs = beside.metadata.get("log")
+        if None not in (self.log, theirs) and theirs != self.log:
+            raise DataError(
+                f'{beside.label} was written with another log than "{self.path}", as happens where the writing of one '
+                "over the other broke off; write the log again, or name the file in periods or static if it is right."
+            )
 
     def agreed_unit(self, unit: str | None) -> str | None:
         """The unit of the file; another one cannot be put in its place."""
@@ -240,11 +253,15 @@ def _read_periods(
     return source, names, clocks
 
 
-def _read_statics(static: Any, separator: str, entity: str, known: tuple[str, ...]) -> StaticTable | None:
+def _read_statics(static: Any, separator: str, entity: str, noted: Noted | None) -> StaticTable | None:
+    """The table of static predicates; with `noted`, the one that the file of events names, if any."""
+    known = () if noted is None else noted.static
     if static is None:
         none = np.empty(0, np.int32)
         return StaticTable(Coded((), none), Coded(known, none)) if known else None
     source = _open_beside(static, separator, "predicate")
+    if noted is not None:
+        noted.check_belongs(source)
     wanted = {"entity": _beside_roles(source, entity), "predicate": None}
     names, _ = _read(source, choose_columns(source, wanted, "static predicates"), (), None)
     predicate = names["predicate"]

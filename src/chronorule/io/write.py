@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import uuid
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from chronorule.errors import DataError
 from chronorule.events.log import EventLog
-from chronorule.io.source import METADATA, companion, one_line, quoted, stem_and_suffix
+from chronorule.io.source import METADATA, as_path, companion, one_line, quoted, stem_and_suffix
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
 
@@ -30,17 +31,18 @@ def write_events(log: EventLog, path: str | os.PathLike[str]) -> list[Path]:
     resolution, vocabulary, groups and origin travel inside the Parquet file, and `read_events` finds all of them.
     CSV holds the tables alone: name the files beside it, unit and resolution when reading. Returns the files written.
     """
-    path = Path(path)
+    path = as_path(path)
     _, suffix = stem_and_suffix(path)
     if suffix not in SUFFIXES:
         raise DataError(f"{quoted(path)} does not say in which form to write; end its name with {', '.join(SUFFIXES)}.")
-    if path.is_dir():
+    if os.path.isdir(path):
         raise DataError(f"{quoted(path)} is a directory; name a file in it.")
     tables = {companion(path, "periods"): _periods(log)}
     if log.static_codes.size:
         tables[companion(path, "static")] = _statics(log)
     tables[path] = _events(log)  # last: where it is, all that belongs to it is
-    _write_all(tables, suffix)
+    belongs = {"log": fingerprint(log)}
+    _write_all({path: _with_notes(table, belongs) for path, table in tables.items()}, suffix)
     return [path, *(other for other in tables if other != path)]
 
 
@@ -63,7 +65,24 @@ def _events(log: EventLog) -> pa.Table:
         "companions": ["periods", "static"] if log.static_codes.size else ["periods"],
         "notes": asdict(log.notes),
     }
-    return pa.table(columns).replace_schema_metadata({METADATA: json.dumps(noted)})
+    return _with_notes(pa.table(columns), noted)
+
+
+def _with_notes(table: pa.Table, notes: Mapping[str, Any]) -> pa.Table:
+    """The table with these notes added to those that it has."""
+    noted = json.loads((table.schema.metadata or {}).get(METADATA, "{}")) | dict(notes)
+    return table.replace_schema_metadata({METADATA: json.dumps(noted)})
+
+
+def fingerprint(log: EventLog) -> str:
+    """The same for the same data: by it the files of one log know each other, if the writing of another broke off."""
+    found = hashlib.blake2b(digest_size=16)
+    for names in (log.entities, log.predicates, log.groups, (log.unit, repr(log.resolution), str(log.notes.origin))):
+        found.update("\0".join((str(len(names)), *names)).encode())
+    for array in (log.offsets, log.times, log.codes, log.start, log.stop, log.static_offsets, log.static_codes):
+        found.update(np.ascontiguousarray(array).data)
+    found.update(np.ascontiguousarray(log.group).data)
+    return found.hexdigest()
 
 
 def _periods(log: EventLog) -> pa.Table:
@@ -84,7 +103,7 @@ def _write_all(tables: Mapping[Path, pa.Table], suffix: str) -> None:
     written: dict[Path, Path] = {}
     try:
         for path, table in tables.items():
-            written[path] = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+            written[path] = path.with_name(f".{uuid.uuid4().hex}.part")  # short: names may be as long as can be
             _write(table, written[path], suffix)
         for path, part in written.items():
             part.replace(path)
