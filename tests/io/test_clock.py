@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from chronorule.errors import DataError, DataWarning, OptionError
 from chronorule.events import EventLog
-from chronorule.io import read_events
+from chronorule.io import clock, read_events
 from chronorule.io.clock import Times, place, read_times
 
 
@@ -278,3 +278,18 @@ def test_whole_numbers_that_lose_digits_are_reported() -> None:
     ) as seen:
         read_events(table, periods=periods)
     assert seen[0].filename == __file__
+
+
+def test_a_bad_time_far_down_is_found_without_converting_each_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    numbers = clock._numbers
+
+    def counted(column: pa.ChunkedArray) -> Times:
+        nonlocal calls
+        calls += 1
+        return numbers(column)
+
+    monkeypatch.setattr(clock, "_numbers", counted)
+    with pytest.raises(DataError, match=r'"x" row 70003 .* as the 70,003 before it are'):
+        read(["1"] * 70_003 + ["x", "y"])
+    assert calls < 2 * clock.CHUNK

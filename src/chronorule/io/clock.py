@@ -31,6 +31,7 @@ ISO_DURATION = re.compile(
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 DAY = 86_400
 WEEK = 7 * DAY
+CHUNK = 10_000  # rows that are searched one by one for what could not be read
 YEARS_1_TO_9999 = (-62_135_596_800, 253_402_300_799)  # in seconds since 1970
 FIELDS = {
     "%Y": r"(?P<Y>\d{4})",
@@ -214,7 +215,8 @@ def _converted(
             "give all of them a zone, or none."
         ) from None
     except (pa.ArrowException, ValueError, OverflowError):
-        for row, text in enumerate(column.to_pylist()):
+        begin = _first_unfit(column, convert)
+        for row, text in enumerate(column.slice(begin, CHUNK).to_pylist(), begin):
             try:
                 fits = pattern.fullmatch(text) is not None and bool(text)
                 if fits:
@@ -232,6 +234,16 @@ def _converted(
             f'Column "{name}" holds times finer than a microsecond beside dates before 1678 or after 2261, which have '
             "none so fine; round the former to six decimals, or correct the latter."
         ) from None
+
+
+def _first_unfit(column: pa.ChunkedArray, convert: Callable[[pa.ChunkedArray], Times]) -> int:
+    """Where the first chunk begins that cannot be converted; 0 if each can."""
+    for begin in range(0, len(column), CHUNK):
+        try:
+            convert(column.slice(begin, CHUNK))
+        except (pa.ArrowException, ValueError, OverflowError):
+            return begin
+    return 0
 
 
 @dataclass
@@ -301,8 +313,9 @@ def _by_format(column: pa.ChunkedArray, name: str, locate: Locate, time_format: 
     try:
         ticks = _by_unique(column, microseconds)
     except (ValueError, re.error):
-        for row, text in enumerate(column.to_pylist()):
+        for text in column.unique().to_pylist():
             if not _fits(text, time_format):
+                row = compute.index(column, pa.scalar(text, column.type)).as_py()
                 raise DataError(
                     f'Column "{name}" holds "{text[:60]}" {locate(row)}, which does not fit '
                     f'time_format="{time_format}"; '
