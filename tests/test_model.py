@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 
@@ -52,7 +53,34 @@ def test_the_true_rule_gets_its_true_weight() -> None:
     assert true.interval[0] < true.ratio < true.interval[1]
     assert true.label == "says when"
     assert true.gain > 50
-    assert true.worth == pytest.approx(true.gain - cr.description_length(true.rule, model.grammar))
+    assert true.worth == true.gain  # a rule named beforehand costs nothing to name
+    assert true.objections() == ()
+    assert idle.label == "does not pass"
+    assert "against it: gain" in str(model)
+    assert "says: when = tells when a head comes; – = does not pass" in str(model)
+
+
+def test_rules_that_were_searched_for_pay_for_their_names() -> None:
+    log = large_log()
+    study = Study(log, cr.Head("Y"))
+    grammar = cr.Grammar(max_length=2).resolve(log.predicates, exclude=["Y"])
+    rule = cr.parse_rule("Y <- A < B")
+    item = weigh(study, [rule], grammar).rules[0]
+    assert item.worth == pytest.approx(item.gain - cr.description_length(rule, grammar))
+
+
+def test_a_model_is_plain_values_for_json() -> None:
+    log = large_log()
+    shown = cr.EventLog.from_columns(
+        ["p0", "p0", "p1"], np.array([1.0, 2.0, 3.0]), ["A", "Y", "B"], periods=(0.0, 9.0), predicates=log.predicates
+    )
+    record = json.loads(json.dumps(cr.reweigh("Y <- B", shown).to_dict(), allow_nan=False))
+    assert record["rules"][0]["rule"] == "Y <- B"
+    assert record["rules"][0]["stderr"] is None
+    assert record["head"] == {"name": "Y", "terminal": False, "reset_by": None, "at_risk_from_start": True}
+    assert record["grammar"] is None
+    searched = weigh(Study(log, cr.Head("Y")), [], cr.Grammar(max_length=2).resolve(log.predicates, exclude=["Y"]))
+    assert cr.Grammar.from_dict(searched.to_dict()["grammar"]) == searched.grammar
 
 
 @given(SEEDS)
@@ -170,7 +198,9 @@ def test_twins_are_told_apart_by_length_and_key() -> None:
 
 def test_terminal_heads_have_no_frailty_unless_nested() -> None:
     log = large_log(entities=40)
-    assert cr.reweigh("Y <- A", log, cr.Head("Y", terminal=True)).heterogeneity == "none"
+    model = cr.reweigh("Y <- A", log, cr.Head("Y", terminal=True))
+    assert model.heterogeneity == "none"
+    assert any("cannot tell a frailty from a falling rate" in note for note in model.notes)
     with pytest.raises(OptionError, match="'Y' is terminal, and one event an entity"):
         cr.reweigh("Y <- A", log, cr.Head("Y", terminal=True), heterogeneity="entity")
     nested = cr.EventLog.from_columns(
@@ -257,6 +287,12 @@ def test_bad_calls_are_answered_in_one_sentence() -> None:
         (lambda: cr.reweigh("# nothing", log), RuleError, "no rule in the text"),
         (lambda: cr.reweigh("Y <- A", log, heterogeneity="some"), OptionError, "heterogeneity='some' is unknown"),  # type: ignore[arg-type]
         (lambda: cr.reweigh("Y <- A", log, kernel="gauss"), OptionError, "is none of step"),
+        (lambda: cr.reweigh("Y <- A", log, kernel=12), OptionError, "kernel '12' is none of step"),  # type: ignore[arg-type]
+        (lambda: cr.reweigh("Y <- A", log, span="6h"), OptionError, "span=6h excludes every match"),  # type: ignore[arg-type]
+        (lambda: cr.reweigh("Y <- A", log, baseline=12), OptionError, "is not a list of times"),  # type: ignore[arg-type]
+        (lambda: cr.reweigh("rules.txt", log), RuleError, r"looks like the name of a file; .*read_text"),
+        (lambda: Study(log, cr.Head("Y")).fit(["Y <- Aa"]), UnknownPredicateError, "Aa"),
+        (lambda: model.intensity(large_log(entities=40), "p1", ["2150-01-01"]), OptionError, "log.notes.origin"),
         (lambda: cr.reweigh("Y <- A", log, threads=0), OptionError, "leaves nothing to work with"),
         (lambda: cr.reweigh("Y <- A", log, baseline=[-1.0]), OptionError, "must be finite, positive and rising"),
         (lambda: cr.reweigh("Y <- A", log, penalty=-1.0), OptionError, "would reward long rules"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -296,11 +297,11 @@ def test_evidence_says_what_is_missing() -> None:
     length = description_length(rule, grammar)
 
     def evidence(**changes: float | None) -> Evidence:
-        fields: dict[str, object] = {
+        fields: dict[str, Any] = {
             "rule": rule, "observed": 40.0, "expected": 20.0, "reward": 20.0, "gain": 30.0, "weight": 0.7,
             "within_gain": 25.0, "within_weight": 0.6, "clustered_z": 4.0, "support": 12, "description_length": length,
         }  # fmt: skip
-        return Evidence(**{**fields, **changes})  # type: ignore[arg-type]
+        return Evidence(**{**fields, **changes})
 
     assert evidence().objections() == ()
     assert evidence().worth == pytest.approx(30.0 - length)
@@ -310,7 +311,9 @@ def test_evidence_says_what_is_missing() -> None:
     assert evidence(gain=1.0).label() == "does not pass"
     assert evidence(within_gain=1.0).objections() == ()
     assert evidence(within_gain=1.0).objections(within=True) == ("marks which entities",)
-    assert "nats" in evidence(gain=1.0).objections()[0]
+    assert evidence(gain=1.0).objections() == (f"gain 1.0, above {length + math.log(20):.1f} needed",)
+    assert evidence(gain=4.0, description_length=0.0).objections() == ()  # a rule named beforehand
+    assert evidence(gain=2.0, description_length=0.0).objections() == ("gain 2.0, above 3.0 needed",)
     assert evidence(support=3).objections() == ("seen in 3 groups, 5 needed",)
     assert "clustered z 1.0" in evidence(clustered_z=1.0).objections()[0]
 

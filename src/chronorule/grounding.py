@@ -58,7 +58,7 @@ def parse_kernel(text: str | Kernel) -> Kernel:
     """The kernel that `step`, `window(12)` or `decay(0.1)` names."""
     if isinstance(text, Kernel):
         return text
-    name, _, argument = text.strip().partition("(")
+    name, _, argument = str(text).strip().partition("(")
     makers = {"window": window, "decay": decay}
     if name == "step" and not argument:
         return step
@@ -84,7 +84,7 @@ class Feature:
     def __post_init__(self) -> None:
         if self.kind not in ("exists", "count"):
             raise OptionError(f"The feature '{self.kind}' is neither 'exists' nor 'count'; choose one of the two.")
-        if self.span is not None and not self.span >= 0:
+        if self.span is not None and not (isinstance(self.span, (int, float)) and self.span >= 0):
             raise OptionError(
                 f"span={self.span} excludes every match; give 0 or more in the log's unit of time, or None."
             )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import textwrap
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,7 @@ from chronorule.events import EventLog, Exposure, Head, exposure
 from chronorule.grounding import Feature, FeaturePath, Grounding
 from chronorule.kernels.rates import row_moments
 from chronorule.likelihood import Heterogeneity, build_segments, log_likelihood, log_rate
-from chronorule.model.weighted_rule import WeightedRule, format_table, number
+from chronorule.model.weighted_rule import WeightedRule, format_table, known, number
 from chronorule.rules import format_rule
 from chronorule.rules.grammar import Grammar
 
@@ -54,7 +55,7 @@ class RuleModel:
     baseline_stderr: tuple[float, ...]
     variance: float  # of the frailty u; 0 when entities are alike
     variance_stderr: float
-    grammar: Grammar
+    grammar: Grammar | None  # that the rules were searched in; None where a person named them
     training: Training
     notes: tuple[str, ...] = ()
 
@@ -84,9 +85,15 @@ class RuleModel:
         comes later. A model with a free base for every entity has no law for the base of an entity not yet seen, and
         uses the base that fits the entity's whole record.
         """
-        asked = np.asarray(times, np.float64)
+        try:
+            asked = np.asarray(times, np.float64)
+        except (TypeError, ValueError):
+            asked = np.array(np.nan)
         if asked.ndim > 1 or not np.isfinite(asked).all():
-            raise OptionError("The times of an intensity must be finite numbers in one row.")
+            raise OptionError(
+                f"The times of an intensity must be finite numbers in one row, in the unit of the log ({log.unit}); "
+                "dates become times by what has passed since log.notes.origin."
+            )
         flat = np.atleast_1d(asked)
         shown = self._with_vocabulary(log.select([entity]))
         risk = exposure(shown, self.head)
@@ -146,7 +153,28 @@ class RuleModel:
         statics = np.concatenate([log.statics, np.zeros(len(missing), np.bool_)])
         return replace(log, predicates=log.predicates + missing, statics=statics)
 
-    # ---- read by people
+    # ---- read by people and programs
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, ready for JSON: what is not known is None."""
+        kernel = self.feature.kernel
+        return {
+            "head": asdict(self.head),
+            "feature": self.feature.kind,
+            "kernel": str(kernel),
+            "span": self.feature.span,
+            "heterogeneity": self.heterogeneity,
+            "penalty": self.penalty,
+            "cuts": list(self.cuts),
+            "baseline": [known(value) for value in self.baseline],
+            "baseline_stderr": [known(value) for value in self.baseline_stderr],
+            "variance": self.variance,
+            "variance_stderr": known(self.variance_stderr),
+            "grammar": None if self.grammar is None else self.grammar.to_dict(),
+            "training": asdict(self.training),
+            "rules": [item.to_dict() for item in self.rules],
+            "notes": list(self.notes),
+        }
 
     def to_text(self) -> str:
         """The rules with their weights as a rules file, which `reweigh` reads back."""
@@ -163,10 +191,11 @@ class RuleModel:
             entities += f" in {seen.groups:,} groups"
         unit = "units of time" if seen.unit == "time" else seen.unit
         rules = f"{len(self.rules)} {'rule' if len(self.rules) == 1 else 'rules'}"
+        heads = f"{seen.heads:,} {'head' if seen.heads == 1 else 'heads'}"
         lines = [
             f"{self.head.name}: {rules}, feature {self.feature.kind}, kernel {self.feature.kernel}"
             + (f", span {self.feature.span:g}" if self.feature.span is not None else ""),
-            f"{entities}, {seen.events:,} events, {seen.heads:,} heads in {number(seen.exposure, 0)} {unit}",
+            f"{entities}, {seen.events:,} events, {heads} in {number(seen.exposure, 0)} {unit}",
             f"log-likelihood {number(seen.log_likelihood)} (without rules {number(seen.log_likelihood_without_rules)})",
             self._base_line(),
         ]
@@ -179,7 +208,8 @@ class RuleModel:
         cuts = "" if not self.cuts else f" (cut at {', '.join(f'{cut:g}' for cut in self.cuts)})"
         spread = "base rates alike" if self.variance == 0 else f"base rates vary with variance {self.variance:.3g}"
         unit = "unit of time" if self.training.unit == "time" else self.training.unit.removesuffix("s")
-        return f"base rate {rates} per {unit}{cuts}; {spread}"
+        text = f"base rate {rates} per {unit}{cuts}; {spread}"
+        return textwrap.fill(text, 80, subsequent_indent="  ")
 
     def __str__(self) -> str:
         parts = [self.summary()]

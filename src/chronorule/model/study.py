@@ -15,7 +15,7 @@ from chronorule.grounding import Feature, FeaturePath, Grounding
 from chronorule.likelihood import HETEROGENEITIES, Heterogeneity, Segments, build_segments, identical_columns
 from chronorule.master import MAX_WEIGHT, MasterSolution, StartingPoint, fit_master
 from chronorule.pricing import Oracle, Rate
-from chronorule.rules import Rule
+from chronorule.rules import Rule, parse_rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +68,9 @@ class Study:
         """Whether some group holds several entities."""
         return self.log.n_groups < self.log.n_entities
 
-    def fit(self, rules: Sequence[Rule], start: StartingPoint | None = None) -> Fit:
-        """Weigh the rules by maximum likelihood."""
+    def fit(self, rules: Sequence[Rule | str], start: StartingPoint | None = None) -> Fit:
+        """Weigh the rules, `Rule` objects or texts, by maximum likelihood."""
+        rules = [parse_rule(rule) if isinstance(rule, str) else rule for rule in rules]
         self.check(rules)
         paths = tuple(self.grounding.paths(rules))
         segments = build_segments(self.exposure, paths, self.cuts)

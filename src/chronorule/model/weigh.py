@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from chronorule.errors import FitWarning, RuleError
+from chronorule.errors import FitWarning, OptionError, RuleError
 from chronorule.events import EventLog, Head
 from chronorule.execution import Threads
 from chronorule.grounding import Feature, Kernel, parse_kernel
@@ -17,7 +17,6 @@ from chronorule.model.rule_model import RuleModel, Training
 from chronorule.model.study import Fit, Study
 from chronorule.model.weighted_rule import WeightedRule
 from chronorule.rules import Rule, parse_rules
-from chronorule.rules.description import description_length
 from chronorule.rules.grammar import Grammar
 
 
@@ -54,7 +53,7 @@ def reweigh(
         Head(head) if isinstance(head, str) else head,
         Feature(feature, parse_kernel(kernel), span),
         heterogeneity,
-        tuple(float(cut) for cut in baseline or ()),
+        _cuts(baseline),
         penalty,
         threads=Threads(threads),
     )
@@ -62,10 +61,13 @@ def reweigh(
 
 
 def weigh(study: Study, rules: Sequence[Rule], grammar: Grammar | None = None) -> RuleModel:
-    """A model of the given rules: weighed together, and each with its evidence when refitted without it."""
+    """A model of the given rules: weighed together, and each with its evidence when refitted without it.
+
+    Rules that were searched for among those of a `grammar` are charged their description length; rules that a person
+    named beforehand are not.
+    """
     kept, twins = study.distinct(rules)
     fit = study.fit(kept)
-    grammar = grammar or smallest_grammar(study, rules)
 
     def some(begin: int, end: int) -> list[WeightedRule]:
         return [_weighted(study, fit, place, grammar) for place in range(begin, end)]
@@ -101,33 +103,29 @@ def weigh(study: Study, rules: Sequence[Rule], grammar: Grammar | None = None) -
     )
 
 
+def _cuts(baseline: Sequence[float] | None) -> tuple[float, ...]:
+    try:
+        return tuple(float(cut) for cut in ([] if baseline is None else baseline))
+    except (TypeError, ValueError):
+        raise OptionError(
+            f"baseline={baseline!r} is not a list of times; give the cut points of the base rate in time since the "
+            "period's start, as in baseline=[6, 12, 24]."
+        ) from None
+
+
 def _rules(source: str | Sequence[Rule | str]) -> list[Rule]:
     if isinstance(source, str):
+        if "<-" not in source and "\n" not in source.strip() and source.strip().lower().endswith((".txt", ".rules")):
+            raise RuleError(
+                f"'{source.strip()}' looks like the name of a file; pass the rules themselves, for example "
+                f"pathlib.Path('{source.strip()}').read_text()."
+            )
         return [line.rule for line in parse_rules(source)]
     texts = [rule.key if isinstance(rule, Rule) else rule for rule in source]
     return [line.rule for line in parse_rules("\n".join(texts))]
 
 
-def smallest_grammar(study: Study, rules: Sequence[Rule]) -> Grammar:
-    """The default grammar over the log's predicates, opened just as far as the given rules need."""
-    wanted = {name for rule in rules for name in rule.predicates}
-    exclude = {study.head.name, study.head.reset_by} - wanted - {None}
-    statics = {name for name in study.log.predicates if study.log.is_static(study.log.code(name))}
-    longest = max([4, *(rule.length for rule in rules)])
-    timed = [[m for m in rule.classes if m[0] not in statics] for rule in rules]
-    chains = all(
-        sum(mask.bit_count() for mask in rule.predecessors) == len(classes) * (len(classes) - 1) // 2
-        for rule, classes in zip(rules, timed, strict=True)
-    )
-    return Grammar(
-        max_length=longest,
-        partial_orders=not chains,
-        repeats=any(len(set(rule.predicates)) < rule.length for rule in rules),
-        signs=(1, -1) if any(rule.sign < 0 for rule in rules) else (1,),
-    ).resolve(study.log.predicates, statics=statics, exclude={name for name in exclude if name})
-
-
-def _weighted(study: Study, fit: Fit, place: int, grammar: Grammar) -> WeightedRule:
+def _weighted(study: Study, fit: Fit, place: int, grammar: Grammar | None) -> WeightedRule:
     """A rule with its evidence at the model refitted without it."""
     rule, solution = fit.rules[place], fit.solution
     others = [other for other in fit.rules if other is not rule]
@@ -135,17 +133,12 @@ def _weighted(study: Study, fit: Fit, place: int, grammar: Grammar) -> WeightedR
     without = study.fit(others, start)
     oracle = study.oracle(without)
     evidence = oracle.evidence(rule, grammar)
-    gain = max(without.solution.objective - solution.objective, 0.0)
-    length = description_length(rule, grammar)
     return WeightedRule(
         rule=rule,
         weight=float(solution.weights[place]),
         stderr=float(solution.stderr[place]),
-        gain=gain,
-        worth=gain - length,
+        gain=max(without.solution.objective - solution.objective, 0.0),
         heads=round(float(oracle.effect(rule).heads_on.sum())),
-        support=evidence.support,
-        label=evidence.label(),
         evidence=evidence,
     )
 
@@ -159,7 +152,13 @@ class _Without:
 
 def _remarks(study: Study, fit: Fit, twins: dict[Rule, Rule]) -> list[str]:
     """What a reader of the model should know; what spoils it is also a warning."""
-    notes = [f"'{twin.key}' is active exactly when '{rule.key}' is: left out." for twin, rule in twins.items()]
+    notes = []
+    if study.frailty != study.heterogeneity:
+        notes.append(
+            f"'{study.head.name}' is terminal, and one event an entity cannot tell a frailty from a falling rate: "
+            "base rates are taken as alike."
+        )
+    notes += [f"'{twin.key}' is active exactly when '{rule.key}' is: left out." for twin, rule in twins.items()]
     risk = study.exposure
     if risk.outside:
         notes.append(

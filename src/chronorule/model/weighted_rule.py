@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from chronorule.pricing import Evidence
+from chronorule.pricing.evidence import Label
 from chronorule.rules import Rule, format_rule
 
 Z_95 = 1.959963984540054  # the standard normal's 97.5 % point
@@ -21,16 +23,57 @@ class WeightedRule:
     weight: float
     stderr: float  # NaN where the weight stands at a bound or cannot be told from the others
     gain: float  # nats that the whole model loses without the rule
-    worth: float  # gain less the rule's description length
     heads: int  # heads while the rule is on
-    support: int  # groups with such a head
-    label: str  # "says when", "marks which entities", "does not pass" or "not tested"
-    evidence: Evidence  # at the λ of the model without the rule
+    evidence: Evidence  # at the λ of the model without the rule, everything else held
 
     @property
     def sign(self) -> int:
         """+1 if the rule raises the head's rate, −1 if it lowers it."""
         return self.rule.sign
+
+    @property
+    def worth(self) -> float:
+        """The gain less what it takes to name the rule among those searched (0 for a rule named beforehand)."""
+        return self.gain - self.evidence.description_length
+
+    @property
+    def support(self) -> int:
+        """Groups with a head while the rule is on; for a rule that lowers the rate, groups that expect one."""
+        return self.evidence.support
+
+    @property
+    def label(self) -> Label:
+        """Whether the rule "says when", "marks which entities", "does not pass" or is "not tested"."""
+        return replace(self.evidence, gain=self.gain).label()
+
+    def objections(self, alpha: float = 0.05, min_support: int = 5, within: bool = False) -> tuple[str, ...]:
+        """Why the rule does not pass, in plain words; empty if it does."""
+        return replace(self.evidence, gain=self.gain).objections(alpha, min_support, within)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, ready for JSON: what is not known is None."""
+        numbers: dict[str, float] = {
+            "weight": self.weight,
+            "stderr": self.stderr,
+            "ratio": self.ratio,
+            "ratio_low": self.interval[0],
+            "ratio_high": self.interval[1],
+            "gain": self.gain,
+            "worth": self.worth,
+            "observed": self.evidence.observed,
+            "expected": self.evidence.expected,
+            "clustered_z": self.evidence.clustered_z,
+        }
+        return {
+            "rule": self.rule.key,
+            "sign": self.sign,
+            **{name: known(value) for name, value in numbers.items()},
+            "within_gain": self.evidence.within_gain,
+            "heads": self.heads,
+            "support": self.support,
+            "label": self.label,
+            "objections": list(self.objections()),
+        }
 
     @property
     def ratio(self) -> float:
@@ -45,6 +88,11 @@ class WeightedRule:
         return math.exp(low), math.exp(high)
 
 
+def known(value: float) -> float | None:
+    """A number as JSON can hold it."""
+    return value if math.isfinite(value) else None
+
+
 def number(value: float, decimals: int = 2) -> str:
     """A number as the table shows it; what is not known is a dash."""
     if math.isnan(value):
@@ -56,15 +104,19 @@ def number(value: float, decimals: int = 2) -> str:
     return f"{value:,.{decimals}f}"
 
 
-SAYS = {"says when": "when", "marks which entities": "who", "not tested": "–", "does not pass": "–"}
+SAYS: dict[Label, tuple[str, str]] = {
+    "says when": ("when", "tells when a head comes"),
+    "marks which entities": ("who", "tells only in whom heads are frequent"),
+    "not tested": ("n.t.", "passes; when or who is not tested for a terminal head"),
+    "does not pass": ("–", "does not pass"),
+}
 HEADER = f"{'weight':>10}{'s.e.':>8}{'rate ×':>9}{'95 % interval':>17}{'heads':>9}{'groups':>8}{'gain':>10}{'says':>6}"
 
 
 def format_table(rules: Sequence[WeightedRule], unicode: bool = True) -> str:
     """The rules with their numbers in at most 80 columns: a rule's text, then its numbers under the header.
 
-    `gain` is in nats. `says` tells whether a rule that passes says when a head comes, or only in whom it comes
-    often ("who").
+    `gain` is in nats. What the words under `says` mean, and what speaks against a rule, is printed where they occur.
     """
     lines = [HEADER]
     for place, item in enumerate(rules, start=1):
@@ -79,6 +131,13 @@ def format_table(rules: Sequence[WeightedRule], unicode: bool = True) -> str:
         span = "–" if math.isnan(item.stderr) else f"{number(low)} to {number(high)}"
         lines.append(
             f"{number(item.weight, 3):>10}{number(item.stderr, 3):>8}{number(item.ratio):>9}{span:>17}"
-            f"{item.heads:>9,}{item.support:>8,}{number(item.gain, 1):>10}{SAYS[item.label]:>6}"
+            f"{item.heads:>9,}{item.support:>8,}{number(item.gain, 1):>10}{SAYS[item.label][0]:>6}"
         )
+        if item.objections():
+            against = f"against it: {'; '.join(item.objections())}"
+            lines += textwrap.wrap(against, 80, initial_indent=" " * 5, subsequent_indent=" " * 7)
+    words = [f"{word} = {meaning}" for label, (word, meaning) in SAYS.items() if label in {r.label for r in rules}]
+    if words:
+        lines.append("")
+        lines += textwrap.wrap(f"says: {'; '.join(words)}", 80, subsequent_indent="  ")
     return "\n".join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from chronorule.rules.rule import Rule
 
 Int32 = NDArray[np.int32]
 Float64 = NDArray[np.float64]
+
+Label = Literal["says when", "marks which entities", "does not pass", "not tested"]
 
 LEAST_Z = 3.0  # clustered test of design 6: one odd entity makes no rule
 
@@ -31,18 +34,18 @@ class Evidence:
     within_weight: float | None
     clustered_z: float  # (Σ (O_c − E_c)) / √Σ (O_c − E_c)² over groups, 0 if nothing differs
     support: int  # groups with a head while the rule is on; for sign −1, groups that expect one
-    description_length: float | None  # nats to name the rule in its grammar
+    description_length: float  # nats to name the rule in its grammar; 0 for a rule that was named beforehand
 
     @property
-    def worth(self) -> float | None:
-        """gain − description length; None without a grammar."""
-        return None if self.description_length is None else self.gain - self.description_length
+    def worth(self) -> float:
+        """gain − description length."""
+        return self.gain - self.description_length
 
-    def label(self, alpha: float = 0.05) -> str:
+    def label(self, alpha: float = 0.05) -> Label:
         """Whether the rule says when a head comes, or only marks in whom it comes often, if it passes at all."""
-        if self.worth is not None and not self.worth > -math.log(alpha):
+        if not self.worth > -math.log(alpha):
             return "does not pass"
-        if self.within_gain is None or self.description_length is None:
+        if self.within_gain is None:
             return "not tested"
         says_when = self.within_gain - self.description_length > -math.log(alpha)
         return "says when" if says_when else "marks which entities"
@@ -50,8 +53,9 @@ class Evidence:
     def objections(self, alpha: float = 0.05, min_support: int = 5, within: bool = False) -> tuple[str, ...]:
         """Why the rule does not pass, in plain words; empty if it does."""
         found = []
-        if self.worth is not None and not self.worth > -math.log(alpha):
-            found.append(f"worth {self.worth:.1f} nats, {-math.log(alpha):.1f} needed")
+        needed = self.description_length - math.log(alpha)
+        if not self.gain > needed:
+            found.append(f"gain {self.gain:.1f}, above {needed:.1f} needed")
         if self.support < min_support:
             found.append(f"seen in {self.support} groups, {min_support} needed")
         if not self.rule.sign * self.clustered_z >= LEAST_Z:
@@ -71,7 +75,7 @@ def weigh_evidence(
     charge: float,
     largest_weight: float,
     terminal: bool,
-    description_length: float | None,
+    description_length: float,
 ) -> Evidence:
     """The evidence for a rule from what its feature meets; `unit` is each entity's group (design 6)."""
     _, slope, _ = effect.expected(0.0)

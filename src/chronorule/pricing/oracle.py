@@ -235,9 +235,13 @@ class Oracle:
         return effect.gain(self.penalty * rule.length, self.largest_weight)
 
     def evidence(self, rule: Rule, grammar: Grammar | None = None, kernels: int = 1) -> Evidence:
-        """All that is known for and against adding a rule: see `Evidence`; counts as one evaluation."""
+        """All that is known for and against adding a rule; counts as one evaluation.
+
+        A rule that was searched for among those of a `grammar` is charged what it takes to name it there; without a
+        grammar the rule counts as named beforehand.
+        """
         self.evaluations += 1
-        length = None if grammar is None else description_length(rule, grammar, kernels)
+        length = 0.0 if grammar is None else description_length(rule, grammar, kernels)
         return weigh_evidence(
             rule,
             self.effect(rule),
