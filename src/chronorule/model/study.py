@@ -70,25 +70,25 @@ class Study:
 
     def fit(self, rules: Sequence[Rule | str], start: StartingPoint | None = None) -> Fit:
         """Weigh the rules, `Rule` objects or texts, by maximum likelihood."""
-        rules = [parse_rule(rule) if isinstance(rule, str) else rule for rule in rules]
-        self.check(rules)
-        paths = tuple(self.grounding.paths(rules))
+        parsed = [parse_rule(rule) if isinstance(rule, str) else rule for rule in rules]
+        self.check(parsed)
+        paths = tuple(self.grounding.paths(parsed))
         segments = build_segments(self.exposure, paths, self.cuts)
         solution = fit_master(
             segments,
-            [rule.sign for rule in rules],
-            [rule.length for rule in rules],
+            [rule.sign for rule in parsed],
+            [rule.length for rule in parsed],
             penalty=self.penalty,
             heterogeneity=self.frailty,
             units=self.log.group,
             start=start,
             w_max=self.largest_weight,
-            names=[f"'{rule.key}'" for rule in rules],
+            names=[f"'{rule.key}'" for rule in parsed],
         )
-        return Fit(tuple(rules), paths, segments, solution)
+        return Fit(tuple(parsed), paths, segments, solution)
 
     def check(self, rules: Sequence[Rule]) -> None:
-        """Refuse rules that explain another head, or the head by itself being among what resets it."""
+        """Refuse rules that explain another head."""
         for rule in rules:
             if rule.head != self.head.name:
                 raise RuleError(
