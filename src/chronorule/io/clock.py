@@ -168,10 +168,11 @@ def _from_text(column: pa.ChunkedArray, name: str, locate: Locate, time_format: 
     if NUMBER.fullmatch(first):
         return _converted(column, name, locate, "number", NUMBER, _numbers)
     if STAMP.fullmatch(first):
-        return _converted(column, name, locate, "timestamp", STAMP, _stamps)
+        return _converted(column, name, locate, "timestamp", STAMP, lambda part: _stamps(part, name, locate))
     for pattern in (CLOCK, ISO_DURATION):
         if first and pattern.fullmatch(first):
-            return _converted(column, name, locate, "duration", pattern, partial(_durations, pattern=pattern))
+            convert = partial(_durations, name=name, locate=locate, pattern=pattern)
+            return _converted(column, name, locate, "duration", pattern, convert)
     raise _unreadable(first, name, locate(0))
 
 
@@ -208,12 +209,8 @@ def _converted(
     """Convert at once; where that fails look for the row at fault."""
     try:
         return convert(column)
-    except _MixedZonesError as mixed:
-        raise DataError(
-            f'{agree(mixed.rows, "row", "has", "have")} {mixed.has} in column "{name}", first {locate(mixed.first)} '
-            f'("{column[mixed.first].as_py()}"), and the others {mixed.lack}, so their order cannot be told; '
-            "give all of them a zone, or none."
-        ) from None
+    except DataError:
+        raise
     except (pa.ArrowException, ValueError, OverflowError):
         begin = _first_unfit(column, convert)
         for row, text in enumerate(column.slice(begin, CHUNK).to_pylist(), begin):
@@ -224,16 +221,20 @@ def _converted(
             except (pa.ArrowException, ValueError, OverflowError):
                 fits = False
             if not fits:
-                others = f", as the {row:,} before it are" if row else ""
-                raise DataError(
-                    f'Column "{name}" holds "{text[:60]}" {locate(row)}, which is no valid {kind}{others}; '
-                    "correct the row or remove it."
-                ) from None
+                raise _not_valid(text, name, locate, row, kind) from None
         # Each row is good alone, so no one type holds them all: nanoseconds reach from 1677 to 2262.
         raise DataError(
             f'Column "{name}" holds times finer than a microsecond beside dates before 1678 or after 2261, which have '
             "none so fine; round the former to six decimals, or correct the latter."
         ) from None
+
+
+def _not_valid(text: str, name: str, locate: Locate, row: int, kind: str) -> DataError:
+    others = f", as the {row:,} before it are" if row else ""
+    return DataError(
+        f'Column "{name}" holds "{text[:60]}" {locate(row)}, which is no valid {kind}{others}; '
+        "correct the row or remove it."
+    )
 
 
 def _first_unfit(column: pa.ChunkedArray, convert: Callable[[pa.ChunkedArray], Times]) -> int:
@@ -246,26 +247,23 @@ def _first_unfit(column: pa.ChunkedArray, convert: Callable[[pa.ChunkedArray], T
     return 0
 
 
-@dataclass
-class _MixedZonesError(Exception):
-    rows: int
-    first: int
-    has: str
-    lack: str
-
-
 def _numbers(column: pa.ChunkedArray) -> Times:
     return Times("number", column.cast(pa.float64()).to_numpy())
 
 
-def _stamps(column: pa.ChunkedArray) -> Times:
+def _stamps(column: pa.ChunkedArray, name: str, locate: Locate) -> Times:
     zoned = compute.match_substring_regex(column, r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$").to_numpy(zero_copy_only=False)
     count = int(zoned.sum())
     if 0 < count < zoned.size:
         few = count * 2 <= zoned.size
         rows = count if few else zoned.size - count
-        words = ("a time zone", "have none") if few else ("no time zone", "have one")
-        raise _MixedZonesError(rows, int(np.argmax(zoned == few)), *words)
+        has, lack = ("a time zone", "none") if few else ("no time zone", "one")
+        first = int(np.argmax(zoned == few))
+        raise DataError(
+            f'{agree(rows, "row", "has", "have")} {has} in column "{name}", first {locate(first)} '
+            f'("{column[first].as_py()}"), and the others have {lack}, so their order cannot be told; '
+            "give all of them a zone, or none."
+        )
     zone = "UTC" if count else None
     try:
         return Times("timestamp", _ticks(column.cast(pa.timestamp("us", zone))), PER_SECOND["us"], count > 0)
@@ -283,11 +281,13 @@ def _by_unique(column: pa.ChunkedArray, convert: Callable[[str], int]) -> NDArra
     return result
 
 
-def _durations(column: pa.ChunkedArray, pattern: re.Pattern[str]) -> Times:
+def _durations(column: pa.ChunkedArray, name: str, locate: Locate, pattern: re.Pattern[str]) -> Times:
+    unfit = np.iinfo(np.int64).min
+
     def nanoseconds(text: str) -> int:
         match = pattern.fullmatch(text)
         if match is None or not text:
-            raise ValueError(text)
+            return unfit
         part = {key: value for key, value in match.groupdict().items() if value is not None}
         sign = -1 if part.get("sign") == "-" else 1
         time = int(part.get("hours", 0)) * 3600 + int(part.get("minutes", 0)) * 60 + int(part.get("seconds", 0))
@@ -295,11 +295,15 @@ def _durations(column: pa.ChunkedArray, pattern: re.Pattern[str]) -> Times:
         days = (int(part.get("weeks", 0)) * 7 + int(part.get("days", 0))) * DAY * 10**9
         return sign * (days + clock) if pattern is ISO_DURATION else days + sign * clock
 
-    return Times("duration", _by_unique(column, nanoseconds), PER_SECOND["ns"])
+    ticks = _by_unique(column, nanoseconds)
+    if (ticks == unfit).any():
+        row = int(np.argmax(ticks == unfit))
+        raise _not_valid(column[row].as_py(), name, locate, row, "duration")
+    return Times("duration", ticks, PER_SECOND["ns"])
 
 
 def _by_format(column: pa.ChunkedArray, name: str, locate: Locate, time_format: str) -> Times:
-    quick = _rewritten(column, time_format)
+    quick = _rewritten(column, name, locate, time_format)
     if quick is not None:
         return quick
     zones: set[bool] = set()
@@ -325,7 +329,7 @@ def _by_format(column: pa.ChunkedArray, name: str, locate: Locate, time_format: 
     return Times("timestamp", ticks, PER_SECOND["us"], zones == {True})
 
 
-def _rewritten(column: pa.ChunkedArray, time_format: str) -> Times | None:
+def _rewritten(column: pa.ChunkedArray, name: str, locate: Locate, time_format: str) -> Times | None:
     """Where a format only orders the usual fields, rewrite the texts the ISO way and let the fast reader check them."""
     pieces = re.findall(r"%.|[^%]+", time_format)
     fields = [piece for piece in pieces if piece.startswith("%")]
@@ -342,7 +346,7 @@ def _rewritten(column: pa.ChunkedArray, time_format: str) -> Times | None:
     for field, mark in zip(timed, "T::.", strict=False):
         iso += f"{mark}\\{place[field]}"
     try:
-        return _stamps(compute.replace_substring_regex(column, pattern, iso))
+        return _stamps(compute.replace_substring_regex(column, pattern, iso), name, locate)
     except pa.ArrowInvalid:
         return None
 
