@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,6 +27,8 @@ from chronorule.grounding import (
     step,
     window,
 )
+from chronorule.kernels import matching
+from chronorule.kernels.paths import feature_path
 from chronorule.rules.language import parse_rule
 from worlds import random_feature, random_log, random_rule, random_world
 
@@ -184,3 +191,62 @@ def test_features_name_what_they_cannot_be() -> None:
         Feature(span=-1.0)
     with pytest.raises(OptionError, match="excludes every match"):
         Feature(span=float("nan"))
+
+
+@pytest.mark.parametrize("maker", [window, decay])
+@pytest.mark.parametrize("value", ["wide", None, True, [1.0]])
+def test_sizes_of_kernels_that_are_no_numbers_are_refused(maker: Any, value: object) -> None:
+    with pytest.raises(OptionError, match="give a positive, finite"):
+        maker(value)
+
+
+def test_kernels_and_spans_that_are_none_are_refused() -> None:
+    assert Feature(span=np.int64(2)).longest == 2
+    with pytest.raises(OptionError, match="is none of step, window"):
+        parse_kernel(3)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"The kernel 'window\(1\)' is none; give step"):
+        Feature(kernel="window(1)")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="excludes every match"):
+        Feature(span="long")  # type: ignore[arg-type]
+
+
+def test_large_counts_that_lapse_leave_small_ones_exact() -> None:
+    """A multiplicity of 1e17 + 3 rounds to 1e17; when 1e17 lapses, 3 matches are left, and then 1, and then none."""
+    entity, time, many = np.zeros(3, np.int64), np.array([0.0, 1.0, 2.0]), np.array([1e17, 3.0, 1.0])
+    offsets, times, values = feature_path(entity, time, many, 1, True, 1.5, 0.0)
+    assert offsets.tolist() == [0, 5]
+    assert times.tolist() == [0.0, 1.5, 2.0, 2.5, 3.5]  # at 1.0 it does not change
+    assert values.tolist() == [1e17, 3.0, 4.0, 1.0, 0.0]
+
+
+def test_levels_of_large_counts_that_lapse_are_those_of_the_path() -> None:
+    """As above, in the scores of batches: places 0 to 2 are completions at times 0 to 2, heads pass one a unit."""
+    rows, times = np.array([[0, 1e17], [1, 3.0], [2, 1.0]]), np.array([0.0, 1.0, 2.0])
+    after, lapsed = (np.array([[10.0 - t, 10.0 - t] for t in times + shift]) for shift in (0.0, 1.5))
+    levels, size = matching._add_levels(3, rows, times, after, lapsed, 1.5, np.zeros((256, 3)), 64)
+    found: Counter[float] = Counter()
+    for value, heads, _ in levels[:size].tolist():
+        found[value] += heads
+    assert {value: heads for value, heads in found.items() if heads} == {1e17: 1.5, 3.0: 0.5, 4.0: 0.5, 1.0: 1.0}
+
+
+def test_threads_that_share_a_grounding_do_not_trip_over_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Grounding, "MOST_PATHS", 4)
+    world = random_world(5)
+    rules = [parse_rule(f"Y <- {a} < {b}") for a in "ABCDEF" for b in "ABCDEF" if a != b]
+    slow = [Grounding(world.log).path(rule).times.tolist() for rule in rules]
+    shared = Grounding(world.log)
+
+    def all_paths(shift: int) -> list[list[float]]:
+        order = rules[shift:] + rules[:shift]
+        for _ in range(20):
+            found = [shared.path(rule).times.tolist() for rule in order]
+        return found[len(rules) - shift :] + found[: len(rules) - shift]
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(all_paths, range(24))) == [slow] * 24
+    finally:
+        sys.setswitchinterval(interval)

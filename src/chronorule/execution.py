@@ -27,7 +27,11 @@ class Threads:
     count: int | None = None
 
     def __post_init__(self) -> None:
-        if self.count is not None and self.count < 1:
+        if self.count is None:
+            return
+        if isinstance(self.count, bool) or not hasattr(self.count, "__index__"):
+            raise OptionError(f"threads={self.count!r} is no whole number; give 1 or more, or None for all cores.")
+        if self.count < 1:
             raise OptionError(
                 f"threads={self.count} leaves nothing to work with; give 1 or more, or None for all cores."
             )

@@ -40,16 +40,20 @@ class Kernel:
 step = Kernel()
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
 def window(width: float) -> Kernel:
     """κ = 1 for `width` after a completion, then 0."""
-    if not (np.isfinite(width) and width > 0):
+    if not (_is_number(width) and 0 < width < np.inf):
         raise OptionError(f"window({width}) never counts; give a positive, finite width in the log's unit of time.")
     return Kernel("window", width=float(width))
 
 
 def decay(rate: float) -> Kernel:
     """κ(u) = e^(−rate·u), u the time since the completion."""
-    if not (np.isfinite(rate) and rate > 0):
+    if not (_is_number(rate) and 0 < rate < np.inf):
         raise OptionError(f"decay({rate}) does not fall; give a positive, finite rate per unit of time.")
     return Kernel("decay", rate=float(rate))
 
@@ -84,7 +88,9 @@ class Feature:
     def __post_init__(self) -> None:
         if self.kind not in ("exists", "count"):
             raise OptionError(f"The feature '{self.kind}' is neither 'exists' nor 'count'; choose one of the two.")
-        if self.span is not None and not (isinstance(self.span, (int, float)) and self.span >= 0):
+        if not isinstance(self.kernel, Kernel):
+            raise OptionError(f"The kernel {self.kernel!r} is none; give step, window(WIDTH) or decay(RATE).")
+        if self.span is not None and not (_is_number(self.span) and self.span >= 0):
             raise OptionError(
                 f"span={self.span} excludes every match; give 0 or more in the log's unit of time, or None."
             )
@@ -281,7 +287,8 @@ class Grounding:
         if known is None:
             known = self._find_path(rule)
             while len(self._paths) >= self.MOST_PATHS:
-                self._paths.pop(next(iter(self._paths)), None)
+                # a copy of the keys: threads that share the grounding may add theirs meanwhile
+                self._paths.pop(next(iter(list(self._paths)), body), None)
             self._paths[body] = known
         return known
 

@@ -550,6 +550,7 @@ def _add_levels(
     arriving = 0
     leaving = 0
     value = 0.0
+    lost = 0.0  # what rounding took from `value`, as in `feature_path`
     observed = 0.0
     expected = 0.0
     while arriving < rows or (lapsed.shape[0] > 0 and leaving < rows):
@@ -559,16 +560,21 @@ def _add_levels(
         place = int(out[arriving, 0]) if arrives else int(out[leaving, 0])
         now_observed = after[place, 0] if arrives else lapsed[place, 0]
         now_expected = after[place, 1] if arrives else lapsed[place, 1]
-        levels, size = _add_level(levels, size, value, observed - now_observed, expected - now_expected)
+        levels, size = _add_level(levels, size, value + lost, observed - now_observed, expected - now_expected)
         observed = now_observed
         expected = now_expected
         if arrives:
-            value += out[arriving, 1]
+            change = out[arriving, 1]
             arriving += 1
         else:
-            value -= out[leaving, 1]
+            change = -out[leaving, 1]
             leaving += 1
-    return _add_level(levels, size, value, observed, expected)
+        total = value + change
+        if lapsed.shape[0] > 0:
+            part = total - value
+            lost += (value - (total - part)) + (change - part)
+        value = total
+    return _add_level(levels, size, value + lost, observed, expected)
 
 
 @compiled

@@ -35,6 +35,7 @@ def feature_path(
         arriving = begin
         leaving = begin
         value = 0.0
+        lost = 0.0  # what rounding took from `value`: a large multiplicity that leaves must not take small ones along
         while arriving < end or (width < np.inf and leaving < end):
             arrives = arriving < end
             if arrives and width < np.inf and leaving < arriving:
@@ -43,13 +44,18 @@ def feature_path(
                 now = time[arriving]
                 if count and decay > 0.0 and arriving > begin:
                     value *= np.exp(-decay * (now - time[arriving - 1]))
-                value += multiplicity[arriving] if count else (0.0 if decay > 0.0 and value > 0.0 else 1.0)
+                change = multiplicity[arriving] if count else (0.0 if decay > 0.0 and value > 0.0 else 1.0)
                 arriving += 1
             else:
                 now = time[leaving] + width
-                value -= multiplicity[leaving] if count else 1.0
+                change = -multiplicity[leaving] if count else -1.0
                 leaving += 1
-            shown = value if count else min(value, 1.0)
+            total = value + change
+            if width < np.inf:
+                part = total - value
+                lost += (value - (total - part)) + (change - part)
+            value = total
+            shown = value + lost if count else min(value, 1.0)
             previous = values[rows - 1] if rows > offsets[c] else 0.0
             if rows > offsets[c] and times[rows - 1] == now:
                 values[rows - 1] = shown
