@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -130,8 +132,9 @@ def test_exposure_equals_the_state_machine(
 
 def test_exposure_arrays_are_read_only() -> None:
     result = exposure(log_of((1, "Y")), "Y")
-    with pytest.raises(ValueError, match="read-only"):
-        result.start[0] = 5
+    for risk in (result, pickle.loads(pickle.dumps(result))):
+        with pytest.raises(ValueError, match="read-only"):
+            risk.start[0] = 5
 
 
 def test_unknown_head_is_answered_with_the_names_near_it() -> None:

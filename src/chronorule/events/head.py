@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,10 @@ class Exposure:
     def __post_init__(self) -> None:
         for array in (self.offsets, self.start, self.stop, self.head_offsets, self.head_times, self.period_start):
             array.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
 
     @property
     def outside(self) -> int:
