@@ -243,6 +243,27 @@ def test_build_refuses_what_is_no_rule() -> None:
         Rule.build("Y", ["A", "B"], [(0, Relation.BEFORE, 2)])
     with pytest.raises(RuleError, match="A cannot stand in a relation with itself; write A#2"):
         Rule.build("Y", ["A"], [(0, Relation.EQUAL, 0)])
+    with pytest.raises(RuleError, match=r"'Before' is no relation; give one of Relation.BEFORE, Relation.AFTER"):
+        Rule.build("Y", ["A", "B"], [(0, "Before", 1)])  # type: ignore[list-item]
+    with pytest.raises(RuleError, match="3 is no name of a predicate; names are text"):
+        Rule.build("Y", ["A", 3])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("text", [None, 3, b"Y <- A", ["Y <- A"]])
+def test_what_is_no_text_is_refused(text) -> None:
+    for parse in (parse_rule, parse_rules):
+        with pytest.raises(RuleError, match="is no text of a rule; write it as in 'Head <- A < B'"):
+            parse(text)
+
+
+def test_a_long_contradiction_is_named_briefly() -> None:
+    with pytest.raises(RuleError, match=r"A0 Before A1, .*A11 Before A12 and 488 more; drop one") as caught:
+        parse_rule("Y <- " + " < ".join(f"A{i}" for i in range(500)) + " < A0")
+    assert len(str(caught.value)) < 500
+
+
+def test_a_weight_of_minus_zero_is_zero() -> None:
+    assert str(parse_rules("Y <- A w = -0")[0].weight) == "0.0"
 
 
 def test_the_constructor_refuses_what_is_not_canonical() -> None:

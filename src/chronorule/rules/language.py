@@ -35,12 +35,14 @@ class RuleLine:
 
 def parse_rule(text: str) -> Rule:
     """The one rule written in `text`."""
+    _refuse_other_than_text(text)
     rule, _ = _Parser(text).line(weights=False)
     return rule
 
 
 def parse_rules(text: str) -> list[RuleLine]:
     """The rules of a rules file: one a line, with or without a weight (`w = 0.18`); `#` starts a line of comment."""
+    _refuse_other_than_text(text)
     found: list[RuleLine] = []
     lines: dict[Rule, int] = {}
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
@@ -57,6 +59,11 @@ def parse_rules(text: str) -> list[RuleLine]:
         lines[rule] = number
         found.append(RuleLine(rule, weight, number))
     return found
+
+
+def _refuse_other_than_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise RuleError(f"A {type(text).__name__} is no text of a rule; write it as in 'Head <- A < B'.")
 
 
 _RELATIONS = {"<": Relation.BEFORE, ">": Relation.AFTER, "=": Relation.EQUAL}
@@ -173,7 +180,7 @@ class _Parser:
             self.fail("After w = stands a finite number, as in w = 0.18.", number)
         if value < 0:
             self.fail("A weight is at least 0; a rule that lowers the rate is written with <-|.", number)
-        return value
+        return abs(value)  # of -0.0 too
 
     def unexpected(self) -> str:
         token = self.here()
@@ -190,8 +197,8 @@ class _Parser:
         return "Between predicates stands & or a relation; a name with spaces goes in double quotes."
 
     def build(self, head: str, sign: int) -> Rule:
-        names = list(dict.fromkeys(name for name, _ in self.mentions))
-        variables = sorted(self.mentions, key=lambda variable: (names.index(variable[0]), variable[1]))
+        names = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in self.mentions))}
+        variables = sorted(self.mentions, key=lambda variable: (names[variable[0]], variable[1]))
         for name, rank in variables:
             if rank > 1 and (name, rank - 1) not in self.mentions:
                 missing = quote(name) if rank == 2 else occurrence(name, rank - 1)

@@ -29,6 +29,7 @@ _INVERSE = {Relation.BEFORE: Relation.AFTER, Relation.AFTER: Relation.BEFORE}
 
 KEYWORDS = frozenset(relation.value for relation in Relation)
 RESERVED = frozenset('"#&∧<>=()|←↤')
+MOST_STATED = 12  # relations of a contradiction that its message lists
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -94,6 +95,7 @@ class Rule:
         Equal classes are merged, Before is closed transitively, contradictions are refused. `Relation.NONE` asks for
         nothing, so it may be left out.
         """
+        _refuse_names([head, *variables])
         before, equal = _oriented(variables, relations)
         owner = list(range(len(variables)))  # the least variable of each Equal class
         for one, other in equal:
@@ -166,6 +168,12 @@ class Rule:
         return f"parse_rule({self.key!r})"
 
 
+def _refuse_names(names: Sequence[object]) -> None:
+    wrong = next((name for name in names if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise RuleError(f"{wrong!r} is no name of a predicate; names are text.")
+
+
 def _oriented(
     variables: Sequence[str], relations: Iterable[tuple[int, Relation, int]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -188,6 +196,8 @@ def _oriented(
             before.append((other, one))
         elif relation is Relation.EQUAL:
             equal.append((one, other))
+        elif relation is not Relation.NONE:
+            raise RuleError(f"{relation!r} is no relation; give one of {', '.join(map(str, Relation))}.")
     return before, equal
 
 
@@ -239,30 +249,35 @@ def _contradiction(variables: Sequence[str], before: list[tuple[int, int]], equa
     for one, other in equal:
         steps.setdefault(one, []).append((other, Relation.EQUAL))
         steps.setdefault(other, []).append((one, Relation.EQUAL))
-    cycles = (_way(steps, later, earlier) for earlier, later in before)
-    found = [
-        [(earlier, Relation.BEFORE, later), *way]
-        for (earlier, later), way in zip(before, cycles, strict=True)
-        if way is not None
-    ]
+    ways = [(earlier, later, _way(steps, later, earlier)) for earlier, later in before]
+    cycles = [[(earlier, Relation.BEFORE, later), *way] for earlier, later, way in ways if way is not None]
     labels = [occurrence(name, 1 + list(variables[:index]).count(name)) for index, name in enumerate(variables)]
-    stated = ", ".join(
-        f"{labels[one]} {relation.value} {labels[other]}" for one, relation, other in min(found, key=len)
+    shortest = [f"{labels[one]} {relation.value} {labels[other]}" for one, relation, other in min(cycles, key=len)]
+    more = f" and {len(shortest) - MOST_STATED:,} more" if len(shortest) > MOST_STATED else ""
+    return (
+        f"These relations contradict each other: {', '.join(shortest[:MOST_STATED])}{more}; "
+        "drop one (a second occurrence is written Name#2)."
     )
-    return f"These relations contradict each other: {stated}; drop one (a second occurrence is written Name#2)."
 
 
 def _way(steps: dict[int, list[tuple[int, Relation]]], start: int, goal: int) -> list[tuple[int, Relation, int]] | None:
     """A shortest way from start to goal along stated relations, if there is one (a cycle needs one back)."""
-    ways: dict[int, list[tuple[int, Relation, int]]] = {start: []}
+    arrived: dict[int, tuple[int, Relation]] = {}  # from where each variable was reached first
     queue = deque([start])
-    while queue:
+    while queue and goal not in arrived:
         here = queue.popleft()
         for there, relation in steps.get(here, ()):
-            if there not in ways:
-                ways[there] = [*ways[here], (here, relation, there)]
+            if there != start and there not in arrived:
+                arrived[there] = (here, relation)
                 queue.append(there)
-    return ways.get(goal)
+    if goal not in arrived:
+        return None
+    way = []
+    while goal != start:
+        here, relation = arrived[goal]
+        way.append((here, relation, goal))
+        goal = here
+    return way[::-1]
 
 
 def _body(rule: Rule) -> str:
