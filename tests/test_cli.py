@@ -20,7 +20,7 @@ import chronorule as cr
 from chronorule.cli.demo import comparison
 from chronorule.cli.manners import in_options
 from chronorule.cli.options import FEATURES
-from chronorule.cli.output import encodable
+from chronorule.cli.output import counted, encodable, listed, names_in, written
 from chronorule.cli.reweigh import HETEROGENEITIES
 from chronorule.likelihood import HETEROGENEITIES as KNOWN_HETEROGENEITIES
 from command_line import COMMAND, ENTITIES, PERIODS, RULES, done, events, run, shell, write_files
@@ -128,14 +128,13 @@ def test_events_in_groups_with_a_format_of_time_and_tabs(files: Path) -> None:
     rows += [f"p{k}\t0{day}.02.2020\t{name}\tw{k // 2}" for k in range(6) for day, name in ((1, "A"), (3, "Y"))]
     (files / "ward.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     for separator in ("tab", "\\t", "\t"):
-        for group in ("--group", "--group-column"):
-            result = run(
-                *("describe", "ward.tsv", "--separator", separator, "--time-format", "%d.%m.%Y", "--unit", "days"),
-                *(group, "ward"),
-            )
-            assert result.exit_code == 0
-            assert "6 entities in 3 groups, 12 events" in result.stdout
-            assert "times (days)" in result.stdout
+        result = run(
+            *("describe", "ward.tsv", "--separator", separator, "--time-format", "%d.%m.%Y", "--unit", "days"),
+            *("--group-column", "ward"),
+        )
+        assert result.exit_code == 0
+        assert "6 entities in 3 groups, 12 events" in result.stdout
+        assert "times (days)" in result.stdout
 
 
 # reweigh
@@ -185,10 +184,9 @@ def test_number_of_threads_reaches_the_fit(monkeypatch: pytest.MonkeyPatch) -> N
 def test_reweigh_as_json() -> None:
     told = json.loads(done("reweigh", "rules.txt", "events.csv", *WATCHED, "--baseline", "6", "--json"))
     model = cr.reweigh(RULES, read(), baseline=(6,))
-    assert [rule["rule"] for rule in told["rules"]] == [item.rule.key for item in model.rules]
+    assert told == json.loads(json.dumps(model.to_dict()))
     assert [rule["weight"] for rule in told["rules"]] == [item.weight for item in model.rules]
-    assert told["baseline"]["cuts"] == [6.0]
-    assert told["training"]["log_likelihood"] == model.training.log_likelihood
+    assert told["cuts"] == [6.0]
     assert told["head"] == {"name": "Y", "terminal": False, "reset_by": None, "at_risk_from_start": True}
 
 
@@ -201,9 +199,10 @@ def test_what_is_not_known_is_null_in_json() -> None:
 
 
 def test_reweigh_writes_a_rules_file(files: Path) -> None:
-    (files / "weighed.txt").write_text("what stood there before", encoding="utf-8")
-    done("reweigh", "rules.txt", "events.csv", *WATCHED, "--out", "weighed.txt")
     model = cr.reweigh(RULES, read())
+    for said in ("written: weighed.txt\n", "replaced: weighed.txt\n"):
+        result = run("reweigh", "rules.txt", "events.csv", *WATCHED, "--out", "weighed.txt")
+        assert (result.exit_code, result.stdout, result.stderr) == (0, f"{model}\n", said)
     assert (files / "weighed.txt").read_text(encoding="utf-8") == model.to_text()
     weights = [line.weight for line in cr.parse_rules(model.to_text())]
     assert weights == [item.weight for item in model.rules]
@@ -226,12 +225,43 @@ def test_what_simulate_suggests_works_at_once(files: Path, name: str, feature: s
     assert [(line.rule, line.weight) for line in cr.parse_rules(rules)] == list(
         zip(truth.rules, truth.weights.tolist(), strict=True)
     )
-    written = told.split("written: ")[1].splitlines()[0].split(", ")
-    assert all((files / path).is_file() for path in written)
-    suggested = shlex.split(told.split("try: ")[1])
+    told_files = told.split("written: ")[1].split("try: ")[0].split(",")
+    assert all((files / path.strip()).is_file() for path in told_files)
+    assert len(told_files) == 3
+    assert max(map(len, told.splitlines())) <= 80
+    suggested = shlex.split(told.split("try: ")[1].replace("\\\n", " "))
     assert suggested[0] == "chronorule"
     model = cr.reweigh(truth.rules, log, truth.head, feature=feature)
     assert done(*suggested[1:]) == f"{model}\n"
+
+
+def test_reader_of_a_terminal_fit_is_told_that_base_rates_are_alike() -> None:
+    told = done("reweigh", "rules.txt", "events.csv", *WATCHED, "--terminal", "--heterogeneity", "gamma")
+    assert "note: 'Y' is terminal" in told
+
+
+def test_simulate_counts_in_plain_words() -> None:
+    told = done("simulate", "--sequences", "1", "--out", "one.csv")
+    assert told.startswith("1 sequence, ")
+    assert (counted(1, "head", "heads"), counted(2000, "head", "heads")) == ("1 head", "2,000 heads")
+
+
+def test_simulate_says_which_files_it_replaced(files: Path) -> None:
+    (files / "suite.rules.txt").write_text("Y <- A\n", encoding="utf-8")
+    told = done("simulate", "--sequences", "9", "--out", "suite.csv")
+    assert "written: suite.csv, suite.periods.csv\nreplaced: suite.rules.txt\n" in told
+    told = done("simulate", "--sequences", "9", "--out", "suite.csv")
+    assert "written" not in told
+    assert "replaced: suite.csv, suite.periods.csv, suite.rules.txt\n" in told
+
+
+def test_list_of_files_is_broken_at_80_columns_and_never_inside_a_name(files: Path) -> None:
+    paths = [files / ("x" * 30 + f"{k}.csv") for k in range(4)] + [files / ("y" * 100)]
+    lines = written(paths, names_in(files)).splitlines()
+    assert [line[:9] for line in lines] == ["written: "] + [" " * 9] * (len(lines) - 1)
+    assert " ".join(line[9:] for line in lines) == ", ".join(map(str, paths))
+    assert listed("written:", ["a" * 33, "b" * 36]) == f"written: {'a' * 33}, {'b' * 36}"
+    assert listed("written:", ["a" * 33, "b" * 37]) == f"written: {'a' * 33},\n         {'b' * 37}"
 
 
 def test_simulation_without_a_seed_is_repeatable(files: Path) -> None:
@@ -279,6 +309,10 @@ def test_demo_keeps_its_files_where_it_is_told(files: Path) -> None:
     written = {path.name for path in (files / "kept" / "here").iterdir()}
     assert written == {"demo.parquet", "demo.periods.parquet", "demo.rules.txt", "demo.model.txt"}
     assert str(Path("kept/here/demo.model.txt")) in told
+    assert max(map(len, told.splitlines())) <= 80
+    assert "written: " in told
+    again = done("demo", "--seed", "1", "--out", "kept/here")
+    assert again == told.replace("written: ", "replaced: ").replace("         kept", "          kept")
     assert "seed 1" in told
     log = cr.read_events("kept/here/demo.parquet")
     assert log.equals(cr.paper_suite(seed=1).log)
@@ -369,6 +403,32 @@ def test_terminal_is_told_what_is_waited_for() -> None:
     assert result.stdout.decode().startswith(f"{ENTITIES} entities")
     assert "reading events.csv ..." in told
     assert "\x1b[3" not in told  # no colour
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_warning_on_a_terminal_begins_at_the_margin_and_fits_it() -> None:
+    import termios
+
+    terminal, inside = os.openpty()
+    termios.tcsetwinsize(inside, (24, 50))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    result = subprocess.run(
+        [str(COMMAND), "describe", "events.csv"],
+        stdout=subprocess.PIPE,
+        stderr=inside,
+        env={**environment, "TERM": "xterm", "NO_COLOR": "1", "PYTHONIOENCODING": "ascii"},
+    )
+    os.close(inside)
+    told = os.read(terminal, 100_000).decode()
+    os.close(terminal)
+    assert result.returncode == 0
+    before, _, after = told.partition("warning: ")
+    assert re.sub(r"\x1b\[\??[0-9]*[a-zA-Z]", "", before.rsplit("\n", 1)[1]).strip("\r") == ""
+    assert before.endswith("\x1b[2K")  # the line of the spinner was wiped
+    lines = ("warning: " + after.split("\x1b")[0]).replace("\r", "").splitlines()
+    assert max(map(len, lines)) <= 50
+    piped = run("describe", "events.csv").stderr
+    assert " ".join(line.strip() for line in lines).strip() == piped.strip()
 
 
 def test_colours_and_spinners_stay_out_of_pipes() -> None:

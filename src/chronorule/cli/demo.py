@@ -11,7 +11,7 @@ import click
 
 import chronorule
 from chronorule.cli.options import Command
-from chronorule.cli.output import progress, say, write_text
+from chronorule.cli.output import names_in, progress, say, write_text, written
 from chronorule.cli.simulate import write_simulated
 from chronorule.errors import DataError
 
@@ -57,9 +57,10 @@ def demo(seed: int, out: Path | None) -> None:
         say("Nothing was written; chronorule demo --out FOLDER keeps events, rules and model.")
     else:
         case = f"group {GROUP}, {PREDICATES} predicates, {SEQUENCES} sequences, seed {seed}, feature exists"
-        files = write_simulated(simulated, out / "demo.parquet", case)
-        write_text(out / "demo.model.txt", model.to_text())
-        say("Written: " + ", ".join(map(str, [*files, out / "demo.model.txt"])))
+        before = names_in(out)
+        files = [*write_simulated(simulated, out / "demo.parquet", case), out / "demo.model.txt"]
+        write_text(files[-1], model.to_text())
+        say(written(files, before))
     say("For data of your own: chronorule describe --help, chronorule reweigh --help.")
 
 
@@ -96,11 +97,11 @@ def comparison(truth: Truth, model: RuleModel) -> str:
     ]
     base = float(truth.base[0])
     rows.append(("log base rate", base, model.baseline[0], model.baseline_stderr[0], None))
-    lines = [f"{'':<25}{'truth':>7}{'estimate':>10}{'s.e.':>7}{'95 % interval':>15}{'inside':>8}{'rate ×':>8}"]
+    lines = [f"{'':<26}{'truth':>6}{'estimate':>9}{'s.e.':>7}{'95 % interval':>15}{'inside':>7}{'rate ×':>8}"]
     for name, true, estimate, stderr, ratio in rows:
         low, high = estimate - Z_95 * stderr, estimate + Z_95 * stderr
         sure = [f"{stderr:.3f}", f"{low:.2f} to {high:.2f}", "yes" if low <= true <= high else "no"]
         error, interval, inside = ["–"] * 3 if math.isnan(stderr) else sure
         times = "" if ratio is None else f"{ratio:>8.2f}"
-        lines.append(f"{name:<25}{true:>7.2f}{estimate:>10.3f}{error:>7}{interval:>15}{inside:>8}{times}")
+        lines.append(f"{name:<26}{true:>6.2f}{estimate:>9.3f}{error:>7}{interval:>15}{inside:>7}{times}")
     return "\n".join(lines)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from chronorule.cli.output import encodable
+from chronorule.cli.output import say_aside
 from chronorule.errors import ChronoruleError, ChronoruleWarning
 
 # Messages of the library name Python's arguments; here they are called as a person at a terminal writes them.
@@ -48,13 +48,14 @@ def in_options(message: str) -> str:
     """A message of the library in the words of the command line: `separator=";"` becomes `--separator ";"`."""
     message = re.sub(r"\bat_risk_from_start(=False)?", "--not-at-risk-from-start", message)
     message = re.sub(r"\bpass periods\b", "pass --periods", message)
+    message = message.replace('pass separator=","', 'leave --separator out, whose default is ","')
     message = ASSIGNMENT.sub(lambda found: f"{OPTION_OF[found[1]]} ", message)
     return UNDERSCORED.sub(lambda found: OPTION_OF[found[1]], message)
 
 
 def complain(kind: str, message: str) -> None:
     """Write one message to standard error."""
-    click.echo(encodable(f"{kind}: {message}", sys.stderr), err=True)
+    say_aside(f"{kind}: {message}")
 
 
 @contextmanager

@@ -119,16 +119,15 @@ class EventFile:
             )
 
 
-def _column(role: str, text: str, *more: str) -> Callable[[Action], Action]:
-    names = (f"--{role}-column", *more, f"{role}_column")
-    return option(*names, metavar="NAME", section=READING, help=text)
+def _column(role: str, text: str) -> Callable[[Action], Action]:
+    return option(f"--{role}-column", metavar="NAME", section=READING, help=text)
 
 
 EVENT_OPTIONS = [
     _column("entity", 'Column that says whom an event belongs to: patient, case, machine.  [default: "entity"]'),
     _column("time", 'Column of times: numbers, timestamps, dates or durations.  [default: "time"]'),
     _column("event", 'Column that says what happened.  [default: "event"]'),
-    _column("group", "Column of groups that entities are nested in: stays of one patient.", "--group"),
+    _column("group", "Column of groups that entities are nested in: stays of one patient."),
     option(
         "--periods",
         metavar="FILE",
@@ -155,7 +154,8 @@ EVENT_OPTIONS = [
         "--unit",
         section=READING,
         metavar="UNIT",
-        help="Unit in which timestamps and durations are counted; of plain numbers, its name only.  [default: hours]",
+        help="Unit in which timestamps and durations are counted (hours without this); of plain numbers, its name "
+        "only.",
     ),
     option(
         "--time-format",

@@ -6,8 +6,10 @@ import json
 import math
 import os
 import sys
+import textwrap
 import uuid
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,6 +18,7 @@ import click
 
 from chronorule.errors import DataError
 
+COLUMNS = 80  # as wide as results are
 ASCII = str.maketrans(
     {"←": "<-", "↤": "<-|", "∧": "&", "×": "x", "–": "-", "−": "-", "…": "...", "∞": "inf"}
     | {"λ": "lambda", "Λ": "Lambda", "φ": "phi", "Σ": "sum", "≥": ">=", "≤": "<="}
@@ -35,6 +38,53 @@ def encodable(text: str, stream: TextIO) -> str:
 def say(text: str = "") -> None:
     """Write a result to standard output."""
     click.echo(encodable(text, sys.stdout))
+
+
+def say_aside(text: str) -> None:
+    """Write what is no result to standard error; on a terminal in lines as wide as it is, elsewhere in one line."""
+    first, *pointing = encodable(text, sys.stderr).splitlines() or [""]
+    columns = _columns_of(sys.stderr)
+    if columns is not None:
+        first = textwrap.fill(first, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    click.echo("\n".join([first, *pointing]), err=True)
+
+
+def _columns_of(stream: TextIO) -> int | None:
+    """Width of the terminal that a stream writes to; None where it is none."""
+    if not stream.isatty():
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or COLUMNS
+    except OSError:
+        return COLUMNS
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """1 event, 2 events."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def names_in(folder: Path) -> set[str]:
+    """Names in a folder before something is written there."""
+    return set(os.listdir(folder))
+
+
+def written(files: Sequence[Path], before: Collection[str]) -> str:
+    """Which files are new, and which took the place of one that stood there before."""
+    new = [str(file) for file in files if file.name not in before]
+    other = [str(file) for file in files if file.name in before]
+    return "\n".join(listed(what, names) for what, names in (("written:", new), ("replaced:", other)) if names)
+
+
+def listed(what: str, words: Sequence[str]) -> str:
+    """Words with commas between them, in lines of at most 80 columns where the words allow it; none is cut."""
+    lines = [what]
+    for place, word in enumerate(words):
+        word = word if place == len(words) - 1 else f"{word},"
+        if place > 0 and len(lines[-1]) + 1 + len(word) > COLUMNS:
+            lines.append(" " * len(what))
+        lines[-1] += f" {word}"
+    return "\n".join(lines)
 
 
 def say_json(value: Any) -> None:
@@ -84,5 +134,16 @@ def progress(what: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    with Console(stderr=True, highlight=False).status(f"{what} ...", spinner="line"):
+    with (
+        Console(stderr=True, highlight=False).status(f"{what} ...", spinner="line") as status,
+        warnings.catch_warnings(),
+    ):
+        show = warnings.showwarning
+
+        def clear_then_show(*about: Any, **more: Any) -> None:
+            status.stop()  # takes its line away, so that the warning begins at the margin
+            show(*about, **more)
+            status.start()
+
+        warnings.showwarning = clear_then_show
         yield

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +21,11 @@ from chronorule.cli.options import (
     option,
     reads_events,
 )
-from chronorule.cli.output import check_writable, progress, say, say_json, write_text
+from chronorule.cli.output import check_writable, names_in, progress, say, say_aside, say_json, write_text, written
 from chronorule.errors import DataError, RuleError, RuleSyntaxError
 
 if TYPE_CHECKING:
-    from chronorule import Rule, RuleModel, WeightedRule
+    from chronorule import Rule
 
 MODEL = "How rules count"
 HETEROGENEITIES = ("gamma", "none", "entity")
@@ -93,7 +92,8 @@ def reweigh(
     """Weigh given rules on a log of events by maximum likelihood.
 
     RULES is a text file with one rule a line; "-" reads standard input. Weights in
-    it are not used, and # starts a comment. EVENTS is a CSV or Parquet file.
+    it are not used, and a comment is a line of its own that begins with #. EVENTS
+    is a CSV or Parquet file.
 
     \b
       # kidneys after shock
@@ -119,12 +119,15 @@ def reweigh(
     log = events.read()
     with progress("weighing (the first time on a machine, compiling takes some seconds)"):
         model = chronorule.reweigh(text, log, head, **settings)
+    before = names_in(out.parent) if out is not None else ()
     if out is not None:
         write_text(out, model.to_text())
     if as_json:
-        say_json(record(model))
+        say_json(model.to_dict())
     else:
         say(str(model))
+    if out is not None:
+        say_aside(written([out], before))
 
 
 def read_rules(name: str) -> tuple[str, list[Rule]]:
@@ -157,40 +160,3 @@ def the_head(rules: list[Rule]) -> str | None:
     """The head that all rules name; None where they name several, which weighing refuses."""
     names = {rule.head for rule in rules}
     return names.pop() if len(names) == 1 else None
-
-
-def record(model: RuleModel) -> dict[str, Any]:
-    """A model as plain values."""
-    return {
-        "head": asdict(model.head),
-        "feature": model.feature.kind,
-        "kernel": str(model.feature.kernel),
-        "span": model.feature.span,
-        "heterogeneity": model.heterogeneity,
-        "penalty": model.penalty,
-        "rules": [_rule_record(item) for item in model.rules],
-        "baseline": {"cuts": model.cuts, "log_rates": model.baseline, "stderr": model.baseline_stderr},
-        "variance": model.variance,
-        "variance_stderr": model.variance_stderr,
-        "training": asdict(model.training),
-        "notes": model.notes,
-    }
-
-
-def _rule_record(item: WeightedRule) -> dict[str, Any]:
-    return {
-        "rule": item.rule.key,
-        "sign": item.sign,
-        "length": item.rule.length,
-        "weight": item.weight,
-        "stderr": item.stderr,
-        "ratio": item.ratio,
-        "interval": item.interval,
-        "heads": item.heads,
-        "support": item.support,
-        "gain": item.gain,
-        "worth": item.worth,
-        "label": item.label,
-        "within_gain": item.evidence.within_gain,
-        "clustered_z": item.evidence.clustered_z,
-    }

@@ -11,7 +11,7 @@ import click
 
 import chronorule
 from chronorule.cli.options import FEATURES, Command
-from chronorule.cli.output import check_writable, progress, say, write_text
+from chronorule.cli.output import COLUMNS, check_writable, counted, names_in, progress, say, write_text, written
 
 if TYPE_CHECKING:
     from chronorule.simulate import Simulated
@@ -68,16 +68,17 @@ def simulate(
 
     \b
     Example:
-      chronorule simulate --group 2 --sequences 500 --out suite.parquet
+      chronorule simulate --group 2 --out suite.parquet
       chronorule reweigh suite.rules.txt suite.parquet --head Y
     """
     check_writable(out)
     with progress("simulating (the first time on a machine, compiling takes some seconds)"):
         simulated = chronorule.paper_suite(group, predicates, sequences, seed, feature)
     case = f"group {group}, {predicates} predicates, {sequences} sequences, seed {seed}, feature {feature}"
+    before = names_in(out.parent)
     files = write_simulated(simulated, out, case)
     say(summary(simulated))
-    say("written: " + ", ".join(map(str, files)))
+    say(written(files, before))
     say("try:     " + next_command(files, simulated))
 
 
@@ -95,8 +96,8 @@ def summary(simulated: Simulated) -> str:
     seen = chronorule.exposure(log, truth.head)
     return "\n".join(
         [
-            f"{log.n_entities:,} sequences, {log.n_events:,} events, {log.n_predicates} predicates with the head "
-            f"{truth.head.name}; {seen.n_heads:,} heads",
+            f"{counted(log.n_entities, 'sequence', 'sequences')}, {counted(log.n_events, 'event', 'events')}, "
+            f"{log.n_predicates} predicates with the head {truth.head.name}; {counted(seen.n_heads, 'head', 'heads')}",
             f"base rate {math.exp(truth.base[0]):.4g} per unit of time; true rules (feature {truth.feature.kind}):",
             *(f"  {line}" for line in truth.to_text().splitlines()),
         ]
@@ -104,10 +105,21 @@ def summary(simulated: Simulated) -> str:
 
 
 def next_command(files: list[Path], simulated: Simulated) -> str:
-    """The command that weighs the true rules on what was written; CSV does not know its periods."""
-    words = ["chronorule", "reweigh", str(files[-1]), str(files[0]), "--head", simulated.truth.head.name]
+    """The command that weighs the true rules on what was written, over several lines where it is long.
+
+    CSV does not know its periods.
+    """
+    parts = [["chronorule", "reweigh", str(files[-1])], [str(files[0])], ["--head", simulated.truth.head.name]]
     if simulated.truth.feature.kind != "exists":
-        words += ["--feature", simulated.truth.feature.kind]
+        parts.append(["--feature", simulated.truth.feature.kind])
     if files[0].suffix != ".parquet":
-        words += ["--periods", str(files[1])]
-    return shlex.join(words)
+        parts.append(["--periods", str(files[1])])
+    first, *more = map(shlex.join, parts)
+    lines, room = [first], COLUMNS - len("try:     ") - len(" \\")
+    for part in more:
+        if len(lines[-1]) + 1 + len(part) > room:
+            lines[-1] += " \\"
+            lines.append(f"    {part}")
+        else:
+            lines[-1] += f" {part}"
+    return f"\n{' ' * len('try:     ')}".join(lines)
