@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip --disable-pip-version-check
+# pip's errors, not its warnings, which are about the machine and change nothing here.
+QUIETLY = --quiet --quiet
 ARGS ?=
 
 .PHONY: help setup demo test check format lint types imports benchmarks wheel clean
@@ -28,8 +30,8 @@ setup: .venv/.ready
 	  || $(PYTHON) -m venv --clear .venv || { \
 	  echo "$(PYTHON) cannot make a virtual environment, which keeps chronorule's libraries apart from yours." \
 	       "Install its venv module (on Debian and Ubuntu: apt install python3-venv) and run make again." >&2; exit 1; }
-	$(PIP) install --quiet --only-binary :all: --constraint constraints.txt hatchling editables
-	$(PIP) install --quiet --only-binary :all: --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	$(PIP) install $(QUIETLY) --only-binary :all: --constraint constraints.txt hatchling editables
+	$(PIP) install $(QUIETLY) --only-binary :all: --constraint constraints.txt --no-build-isolation --editable '.[dev]'
 	@touch $@
 
 demo: setup
