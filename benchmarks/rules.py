@@ -99,7 +99,7 @@ def throughput(log: EventLog, feature: Feature, rules: int, equal: float, least:
     slow = (time.perf_counter() - begin) / part * log.n_entities / len(entities)
     name = f"{feature.kind}, {feature.kernel}, {'Before and Equal' if equal else 'Before only'}"
     print(
-        f"{name:40}{rules / gains:>12,.0f}{rules / rewards:>12,.0f}{rules / alone:>12,.0f}{len(few) / objects:>12,.0f}"
+        f"{name:40}{rules / gains:>12,.0f}{rules / rewards:>12,.0f}{rules / alone:>12,.0f}{len(few) / objects:>14,.0f}"
         f"{1 / slow:>12,.1f}{slow * rules / gains:>10,.0f}"
     )
 
@@ -175,7 +175,7 @@ def main() -> None:
     print(f"{available_cores()} cores, {os.cpu_count()} seen; {log}")
     print(f"random chains of {LENGTH} predicates, rules/s; enumeration on 20 of them and 200 sequences, scaled up")
     print(
-        f"{'feature':40}{'gain':>12}{'gradient':>12}{'one thread':>12}{'Rule objects':>12}"
+        f"{'feature':40}{'gain':>12}{'gradient':>12}{'one thread':>12}{'Rule objects':>14}"
         f"{'enumerated':>12}{'ratio':>10}"
     )
     for feature in (Feature(), Feature("exists", window(5.0)), Feature("count"), Feature("count", window(5.0))):
