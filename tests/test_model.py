@@ -15,7 +15,7 @@ import chronorule as cr
 import reference
 from chronorule.errors import ChronoruleError, DataWarning, FitWarning, OptionError, RuleError, UnknownPredicateError
 from chronorule.model import Study, weigh
-from chronorule.model.weighted_rule import format_table
+from chronorule.model.weighted_rule import format_table, per_unit
 from worlds import random_feature, random_log, random_rule, random_world
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -290,6 +290,8 @@ def test_bad_calls_are_answered_in_one_sentence() -> None:
         (lambda: cr.reweigh("Y <- A", log, kernel=12), OptionError, "kernel '12' is none of step"),  # type: ignore[arg-type]
         (lambda: cr.reweigh("Y <- A", log, span="6h"), OptionError, "span=6h excludes every match"),  # type: ignore[arg-type]
         (lambda: cr.reweigh("Y <- A", log, baseline=12), OptionError, "is not a list of times"),  # type: ignore[arg-type]
+        (lambda: cr.reweigh("Y <- A", log, baseline="12"), OptionError, "'12' is not a list of times"),  # type: ignore[arg-type]
+        (lambda: cr.reweigh([3], log), RuleError, "3 is no rule; give rules, or their text"),  # type: ignore[list-item]
         (lambda: cr.reweigh("rules.txt", log), RuleError, r"looks like the name of a file; .*read_text"),
         (lambda: Study(log, cr.Head("Y")).fit(["Y <- Aa"]), UnknownPredicateError, "Aa"),
         (lambda: model.intensity(large_log(entities=40), "p1", ["2150-01-01"]), OptionError, "log.notes.origin"),
@@ -313,3 +315,21 @@ def test_no_rules_at_all_is_a_model_too() -> None:
     assert model.rules == ()
     assert model.training.log_likelihood == model.training.log_likelihood_without_rules
     assert "0 rules" in str(model)
+
+
+def test_one_rule_needs_no_list() -> None:
+    rule = cr.parse_rule("Y <- A < B")
+    log = large_log(entities=40)
+    assert cr.reweigh(rule, log).to_text() == cr.reweigh("Y <- A < B", log).to_text()
+
+
+def test_tiny_weights_are_shown() -> None:
+    """φ counts matches, of which there can be thousands, so that the weight of one is tiny without being 0."""
+    assert [per_unit(value) for value in (0.0, 7.23e-7, -1.2e-5, 0.0004, 0.0005, 1.25)] == [
+        "0.000",
+        "7.2e-07",
+        "-1.2e-05",
+        "4.0e-04",
+        "0.001",
+        "1.250",
+    ]

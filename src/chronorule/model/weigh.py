@@ -21,7 +21,7 @@ from chronorule.rules.grammar import Grammar
 
 
 def reweigh(
-    rules_text: str | Sequence[Rule | str],
+    rules_text: str | Rule | Sequence[Rule | str],
     log: EventLog,
     head: Head | str | None = None,
     *,
@@ -104,16 +104,19 @@ def weigh(study: Study, rules: Sequence[Rule], grammar: Grammar | None = None) -
 
 
 def _cuts(baseline: Sequence[float] | None) -> tuple[float, ...]:
+    refusal = OptionError(
+        f"baseline={baseline!r} is not a list of times; give the cut points of the base rate in time since the "
+        "period's start, as in baseline=[6, 12, 24]."
+    )
+    if isinstance(baseline, str):  # "12" would be taken letter by letter, as the cuts 1 and 2
+        raise refusal
     try:
         return tuple(float(cut) for cut in ([] if baseline is None else baseline))
     except (TypeError, ValueError):
-        raise OptionError(
-            f"baseline={baseline!r} is not a list of times; give the cut points of the base rate in time since the "
-            "period's start, as in baseline=[6, 12, 24]."
-        ) from None
+        raise refusal from None
 
 
-def _rules(source: str | Sequence[Rule | str]) -> list[Rule]:
+def _rules(source: str | Rule | Sequence[Rule | str]) -> list[Rule]:
     if isinstance(source, str):
         if "<-" not in source and "\n" not in source.strip() and source.strip().lower().endswith((".txt", ".rules")):
             raise RuleError(
@@ -121,7 +124,11 @@ def _rules(source: str | Sequence[Rule | str]) -> list[Rule]:
                 f"pathlib.Path('{source.strip()}').read_text()."
             )
         return [line.rule for line in parse_rules(source)]
-    texts = [rule.key if isinstance(rule, Rule) else rule for rule in source]
+    items = [source] if isinstance(source, Rule) else list(source)
+    wrong = next((item for item in items if not isinstance(item, Rule | str)), None)
+    if wrong is not None:
+        raise RuleError(f"{wrong!r} is no rule; give rules, or their text as in 'Head <- A < B'.")
+    texts = [rule.key if isinstance(rule, Rule) else rule for rule in items]
     return [line.rule for line in parse_rules("\n".join(texts))]
 
 

@@ -104,6 +104,11 @@ def number(value: float, decimals: int = 2) -> str:
     return f"{value:,.{decimals}f}"
 
 
+def per_unit(value: float) -> str:
+    """A weight or its standard error, which are tiny where φ counts matches by the thousand."""
+    return f"{value:.1e}" if 0 < abs(value) < 0.0005 else number(value, 3)
+
+
 SAYS: dict[Label, tuple[str, str]] = {
     "says when": ("when", "tells when a head comes"),
     "marks which entities": ("who", "tells only in whom heads are frequent"),
@@ -130,7 +135,7 @@ def format_table(rules: Sequence[WeightedRule], unicode: bool = True) -> str:
         low, high = item.interval
         span = "–" if math.isnan(item.stderr) else f"{number(low)} to {number(high)}"
         lines.append(
-            f"{number(item.weight, 3):>10}{number(item.stderr, 3):>8}{number(item.ratio):>9}{span:>17}"
+            f"{per_unit(item.weight):>10}{per_unit(item.stderr):>8}{number(item.ratio):>9}{span:>17}"
             f"{item.heads:>9,}{item.support:>8,}{number(item.gain, 1):>10}{SAYS[item.label][0]:>6}"
         )
         if item.objections():

@@ -57,7 +57,7 @@ class Evidence:
         if not self.gain > needed:
             found.append(f"gain {self.gain:.1f}, above {needed:.1f} needed")
         if self.support < min_support:
-            found.append(f"seen in {self.support} groups, {min_support} needed")
+            found.append(f"seen in {self.support} {'group' if self.support == 1 else 'groups'}, {min_support} needed")
         if not self.rule.sign * self.clustered_z >= LEAST_Z:
             found.append(f"clustered z {self.clustered_z:.1f}, {self.rule.sign * LEAST_Z:.0f} needed")
         if within and self.label(alpha) != "says when":
