@@ -69,6 +69,15 @@ def test_what_is_called_has_a_signature() -> None:
     assert without == {*TABLED, "Relation", "Simulated", "step", "__version__"} - {"Grammar"}
 
 
+@pytest.mark.parametrize("name", [name for name, arguments in HEADINGS.items() if arguments])
+def test_every_option_of_a_call_is_explained(name: str) -> None:
+    """The arguments without a default are what the sentence is about."""
+    code = " ".join(re.findall(r"`[^`\n]+`", section(name)))
+    parameters = inspect.signature(getattr(cr, name)).parameters.values()
+    options = [parameter.name for parameter in parameters if parameter.default is not inspect.Parameter.empty]
+    assert [option for option in options if not re.search(rf"\b{option}\b", code)] == []
+
+
 @pytest.mark.parametrize("name", TABLED)
 def test_table_of_a_class_is_complete_and_true(name: str) -> None:
     cells = re.findall(r"^\| (`.*?) \|", section(name), flags=re.MULTILINE)
