@@ -195,7 +195,8 @@ class RuleModel:
         lines = [
             f"{self.head.name}: {rules}, feature {self.feature.kind}, kernel {self.feature.kernel}"
             + (f", span {self.feature.span:g}" if self.feature.span is not None else ""),
-            f"{entities}, {seen.events:,} events, {heads} in {number(seen.exposure, 0)} {unit}",
+            f"{entities}, {seen.events:,} {'event' if seen.events == 1 else 'events'}, {heads} in "
+            f"{number(seen.exposure, 0 if seen.exposure >= 100 else 1)} {unit}",
             f"log-likelihood {number(seen.log_likelihood)} (without rules {number(seen.log_likelihood_without_rules)})",
             self._base_line(),
         ]

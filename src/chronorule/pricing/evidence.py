@@ -41,14 +41,11 @@ class Evidence:
         """gain − description length."""
         return self.gain - self.description_length
 
-    def label(self, alpha: float = 0.05) -> Label:
+    def label(self, alpha: float = 0.05, min_support: int = 5) -> Label:
         """Whether the rule says when a head comes, or only marks in whom it comes often, if it passes at all."""
-        if not self.worth > -math.log(alpha):
+        if self.objections(alpha, min_support):
             return "does not pass"
-        if self.within_gain is None:
-            return "not tested"
-        says_when = self.within_gain - self.description_length > -math.log(alpha)
-        return "says when" if says_when else "marks which entities"
+        return self._of_time(alpha)
 
     def objections(self, alpha: float = 0.05, min_support: int = 5, within: bool = False) -> tuple[str, ...]:
         """Why the rule does not pass, in plain words; empty if it does."""
@@ -60,9 +57,15 @@ class Evidence:
             found.append(f"seen in {self.support} {'group' if self.support == 1 else 'groups'}, {min_support} needed")
         if not self.rule.sign * self.clustered_z >= LEAST_Z:
             found.append(f"clustered z {self.clustered_z:.1f}, {self.rule.sign * LEAST_Z:.0f} needed")
-        if within and self.label(alpha) != "says when":
-            found.append(self.label(alpha))
+        if within and self._of_time(alpha) != "says when":
+            found.append(self._of_time(alpha))
         return tuple(found)
+
+    def _of_time(self, alpha: float) -> Label:
+        if self.within_gain is None:
+            return "not tested"
+        says_when = self.within_gain - self.description_length > -math.log(alpha)
+        return "says when" if says_when else "marks which entities"
 
 
 def weigh_evidence(
