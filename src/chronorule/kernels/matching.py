@@ -693,3 +693,35 @@ def score_prices(
                         elapsed = index.instant_times[following] - index.instant_times[place]
                         earned -= np.exp(-decay * elapsed) * prices[following]
         out[r - begin] = earned
+
+
+@compiled
+def candidate_room(index: Index, bodies: Bodies, begin: int, end: int) -> int:
+    """How many entities hold all predicates of their rule, over rules begin..end."""
+    room = 0
+    for r in range(begin, end):
+        for word in range(index.presence.shape[1]):
+            room += _count_ones(_candidates(index, bodies, r, word))
+    return room
+
+
+@compiled
+def find_first(
+    index: Index, bodies: Bodies, begin: int, end: int, offsets: Int64, entities: Int32, places: Int32
+) -> None:
+    """First completions of rules begin..end: `offsets` by rule, and for each the entity and the instant, in order."""
+    picks = np.empty(64, np.int64)
+    total = 0
+    offsets[0] = 0
+    for r in range(begin, end):
+        for word in range(index.presence.shape[1]):
+            found = _candidates(index, bodies, r, word)
+            while found != NONE:
+                c = (word << 6) + _lowest_one(found)
+                found &= found - ONE
+                place = _first_completion(index, bodies, r, c, picks)
+                if place >= 0:
+                    entities[total] = c
+                    places[total] = place
+                    total += 1
+        offsets[r - begin + 1] = total

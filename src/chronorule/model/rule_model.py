@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import textwrap
 import warnings
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from chronorule.events import EventLog, Exposure, Head, exposure
 from chronorule.grounding import Feature, FeaturePath, Grounding
 from chronorule.kernels.rates import row_moments
 from chronorule.likelihood import Heterogeneity, build_segments, log_likelihood, log_rate
+from chronorule.model.history import Round
 from chronorule.model.weighted_rule import WeightedRule, format_table, known, number
 from chronorule.rules import format_rule
 from chronorule.rules.grammar import Grammar
+from chronorule.search.base import Certificate
 
 Float64 = NDArray[np.float64]
 
@@ -58,6 +61,11 @@ class RuleModel:
     grammar: Grammar | None  # that the rules were searched in; None where a person named them
     training: Training
     notes: tuple[str, ...] = ()
+    suggestive: tuple[WeightedRule, ...] = ()  # the best rules that were not admitted, each beside the admitted ones
+    certificate: Certificate | None = None  # of the last search; None where nothing was searched for
+    rounds: tuple[Round, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the learner, as plain values
+    stopped: str | None = None  # why learning ended before it was done: "time limit", "interrupted", "max_rules"
 
     # ---- asked about a log
 

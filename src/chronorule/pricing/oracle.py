@@ -32,7 +32,7 @@ from chronorule.rules.rule import Rule
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
 Float64 = NDArray[np.float64]
-Objective = Literal["gradient", "gain"]
+Objective = Literal["gain", "gradient", "worth"]
 
 EMPTY = np.zeros((0, 2))
 
@@ -157,7 +157,7 @@ class Oracle:
         charge = self.penalty * body_lengths(bodies)
         return closed_form_gain(scored[:, 0], scored[:, 1], charge, sign, self.largest_weight)
 
-    def evaluate(self, rules: Sequence[Rule], objective: Objective = "gain") -> Float64:
+    def evaluate(self, rules: Sequence[Rule], objective: Literal["gain", "gradient"] = "gain") -> Float64:
         """The objective's value of every rule."""
         values = np.zeros(len(rules))
         if objective == "gain" and self.grounding.feature.kernel.name == "decay":

@@ -1,0 +1,203 @@
+"""What every search is given and what it answers (design 7 to 9).
+
+A search answers a `Subproblem`: the best rule of a grammar at the λ in force. It never sees the log: it asks the oracle
+for the values of rules, or of bounds, and of a set of rules for the weights that they would get together.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from chronorule.errors import OptionError
+from chronorule.pricing import Evidence, Objective, Oracle
+from chronorule.rules import Rule
+from chronorule.rules.grammar import Grammar
+
+Stop = Literal["evidence", "optimal"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Which rule is looked for: the best of a grammar under an objective, among those that pass.
+
+    With stop "evidence" a rule passes while its gain exceeds its description length by log(1/α), in enough groups and
+    not by one of them alone (design 6). With "optimal", the paper's stopping, every rule of objective above 0 passes.
+    """
+
+    head: str
+    grammar: Grammar  # resolved for the log
+    objective: Objective = "gain"
+    stop: Stop = "evidence"
+    alpha: float = 0.05
+    min_support: int = 5
+    within: bool = False
+    kernels: int = 1  # tried in all: each costs description
+    taken: frozenset[Rule] = frozenset()  # rules already in the model: not to be found again
+    runners_up: int = 10  # how many of the best rules that do not win are answered too
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise OptionError(f"alpha={self.alpha:g} is no chance of a false discovery; give a number between 0 and 1.")
+        if self.stop not in ("evidence", "optimal"):
+            raise OptionError(f"stop={self.stop!r} is unknown; choose 'evidence' or 'optimal'.")
+        if self.objective not in ("gain", "gradient", "worth"):
+            raise OptionError(f"objective={self.objective!r} is unknown; choose 'gain', 'gradient' or 'worth'.")
+
+    @property
+    def needed(self) -> float:
+        """What gain less description length must exceed ("evidence"), or the objective ("optimal")."""
+        return math.log(1 / self.alpha) if self.stop == "evidence" else 0.0
+
+    @property
+    def charged(self) -> Grammar | None:
+        """The grammar in which naming a rule is charged; None where nothing is."""
+        return self.grammar if self.stop == "evidence" or self.objective == "worth" else None
+
+    def value(self, evidence: Evidence) -> float:
+        """The objective of a rule."""
+        return {"gain": evidence.gain, "gradient": evidence.reward, "worth": evidence.worth}[self.objective]
+
+    def admits(self, evidence: Evidence) -> bool:
+        """Whether a rule passes."""
+        if evidence.rule in self.taken:
+            return False
+        if self.stop == "optimal":
+            return self.value(evidence) > 0
+        return not evidence.objections(self.alpha, self.min_support, self.within)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop early; None for no limit. `stop` is asked now and then: True ends the search with what it has."""
+
+    seconds: float | None = None
+    evaluations: int | None = None
+    nodes: int | None = None
+    stop: Callable[[], bool] | None = None
+
+
+UNLIMITED = Budget()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a search knows on its way."""
+
+    nodes: int
+    evaluations: int
+    seconds: float
+    incumbent: Rule | None
+    value: float  # of the objective at the incumbent
+    bound: float  # no rule of the grammar has more; infinite where the search has no bound
+
+
+Watcher = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How much is proved: no rule of the grammar passes and has an objective above `bound`."""
+
+    optimal: bool
+    objective: Objective
+    incumbent: float  # objective of the best rule that passes; 0 without one
+    bound: float
+    nodes: int
+    evaluations: int
+    seconds: float
+    grammar: str
+
+    @property
+    def gap(self) -> float:
+        """How far the best rule may be from the best there is, as a share of the bound."""
+        if self.optimal or self.bound <= 0:
+            return 0.0
+        return 1.0 if math.isinf(self.bound) else (self.bound - self.incumbent) / self.bound
+
+    def __str__(self) -> str:
+        work = f"{self.nodes:,} nodes, {self.evaluations:,} rules priced, {self.seconds:.2f} s"
+        if self.optimal and self.incumbent <= 0:
+            return f"certified: no rule of the grammar passes ({work})"
+        if self.optimal:
+            return f"certified: no rule of the grammar passes and has a higher {self.objective} ({work})"
+        if math.isinf(self.bound):
+            return f"no proof: the best {self.objective} found is {self.incumbent:.2f} ({work})"
+        return (
+            f"stopped early: the best {self.objective} is {self.incumbent:.2f}, none is above {self.bound:.2f}, "
+            f"a gap of {100 * self.gap:.0f} % ({work})"
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The rules found that pass (most searches look for one), the best that do not win, and what is proved."""
+
+    found: tuple[Evidence, ...]
+    runners_up: tuple[Evidence, ...]  # by gain less description length, whether they pass or not
+    certificate: Certificate
+
+    @property
+    def best(self) -> Evidence | None:
+        """The best rule that passes."""
+        return self.found[0] if self.found else None
+
+
+@dataclass(frozen=True)
+class Subproblem:
+    """A task at the λ in force. `reweigh` tells the weights that rules would get beside those of the model."""
+
+    task: Task
+    oracle: Oracle
+    reweigh: Callable[[Sequence[Rule]], Sequence[float]]
+
+    def evidence(self, rule: Rule) -> Evidence:
+        """All that is known for and against a rule."""
+        return self.oracle.evidence(rule, self.task.charged, self.task.kernels)
+
+
+class Search(Protocol):
+    """A way to look for the next rule: frozen options, no state between runs."""
+
+    def run(self, problem: Subproblem, budget: Budget = UNLIMITED, watch: Watcher | None = None) -> Outcome:
+        """The best rule that passes, as far as the budget allows."""
+        ...
+
+
+@dataclass
+class Clock:
+    """What a run has used, and whether that is all its budget allows."""
+
+    problem: Subproblem
+    budget: Budget
+    nodes: int = 0
+    begun: float = field(default_factory=time.perf_counter)
+    evaluations_before: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.evaluations_before = self.problem.oracle.evaluations
+
+    @property
+    def seconds(self) -> float:
+        """Time since the run began."""
+        return time.perf_counter() - self.begun
+
+    @property
+    def evaluations(self) -> int:
+        """Rules priced since the run began."""
+        return self.problem.oracle.evaluations - self.evaluations_before
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget is used up."""
+        budget = self.budget
+        return (
+            (budget.seconds is not None and self.seconds >= budget.seconds)
+            or (budget.evaluations is not None and self.evaluations >= budget.evaluations)
+            or (budget.nodes is not None and self.nodes >= budget.nodes)
+            or (budget.stop is not None and budget.stop())
+        )
