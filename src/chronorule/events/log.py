@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from chronorule.errors import DataError, UnknownPredicateError
 from chronorule.events import build, combine, relation
 from chronorule.events.describe import Description, describe
+from chronorule.events.fingerprint import fingerprint
 from chronorule.events.head import Head
 from chronorule.events.periods import Periods, new_periods
 from chronorule.events.tables import near, shorten
@@ -126,6 +127,11 @@ class EventLog:
     def has_groups(self) -> bool:
         """Whether entities are nested in groups (trials of a participant, stays of a patient)."""
         return self.groups != self.entities or not np.array_equal(self.group, np.arange(self.n_entities))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the content in hexadecimal digits, whatever the order of the rows that the log was built from."""
+        return fingerprint(self)
 
     @cached_property
     def _code_of(self) -> dict[str, int]:

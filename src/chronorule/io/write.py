@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import uuid
@@ -41,7 +40,7 @@ def write_events(log: EventLog, path: str | os.PathLike[str]) -> list[Path]:
     if log.static_codes.size:
         tables[companion(path, "static")] = _statics(log)
     tables[path] = _events(log)  # last: where it is, all that belongs to it is
-    belongs = {"log": fingerprint(log)}
+    belongs = {"log": log.fingerprint}  # by it files know each other, if the writing of another log broke off
     _write_all({path: _with_notes(table, belongs) for path, table in tables.items()}, suffix)
     return [path, *(other for other in tables if other != path)]
 
@@ -72,17 +71,6 @@ def _with_notes(table: pa.Table, notes: Mapping[str, Any]) -> pa.Table:
     """The table with these notes added to those that it has."""
     noted = json.loads((table.schema.metadata or {}).get(METADATA, "{}")) | dict(notes)
     return table.replace_schema_metadata({METADATA: json.dumps(noted)})
-
-
-def fingerprint(log: EventLog) -> str:
-    """The same for the same data: by it the files of one log know each other, if the writing of another broke off."""
-    found = hashlib.blake2b(digest_size=16)
-    for names in (log.entities, log.predicates, log.groups, (log.unit, repr(log.resolution), str(log.notes.origin))):
-        found.update("\0".join((str(len(names)), *names)).encode())
-    for array in (log.offsets, log.times, log.codes, log.start, log.stop, log.static_offsets, log.static_codes):
-        found.update(np.ascontiguousarray(array).data)
-    found.update(np.ascontiguousarray(log.group).data)
-    return found.hexdigest()
 
 
 def _periods(log: EventLog) -> pa.Table:
