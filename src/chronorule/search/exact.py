@@ -98,7 +98,7 @@ class _Tree:
             after &= ~held[:, :width]
             joins &= ~held[:, :width]
         begun = nodes.timed > 0
-        # An Equal predicate joins the last class in the order of the columns; one that the prefix put there stands apart.
+        # An Equal predicate joins the last class in column order; one that the prefix put there stands apart.
         last = np.where(begun, nodes.columns[every, np.maximum(nodes.timed - 1, 0)], -1)
         alone = ~nodes.joined[every, np.maximum(nodes.timed - 1, 0)]
         fixed = begun & alone & (nodes.timed <= len(self.prefix))
@@ -274,7 +274,7 @@ class _Run:
     @staticmethod
     def _after_statics(open_timed: Flags, nodes: Nodes) -> Flags:
         """Nothing with a time follows a static predicate."""
-        return open_timed & (nodes.static == 0)[:, None]
+        return np.asarray(open_timed & (nodes.static == 0)[:, None])
 
     def _ceilings(self, tree: _Tree, nodes: Nodes, expansion: Expansion) -> Float64:
         charges = tree.bounds.charges(nodes.length + 1)
@@ -313,7 +313,7 @@ class _Run:
         """The objective of every node: from the sums after first completions where those say all, else by matching."""
         feature = self.oracle.grounding.feature
         if feature.kernel.name == "step" and feature.span is None:
-            charge = self.oracle.penalty * nodes.length
+            charge = (self.oracle.penalty * nodes.length).astype(np.float64)
             if self.task.objective == "gradient":
                 return np.asarray(tree.sign * (observed - expected) - charge)
             return closed_form_gain(observed, expected, charge, tree.sign, self.oracle.largest_weight)[0]
