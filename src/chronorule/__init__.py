@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from chronorule.grounding import Feature, Kernel, completions, decay, step, window
     from chronorule.io.table import read_events, write_events
     from chronorule.model import RuleModel, Study, WeightedRule, reweigh
+    from chronorule.model.store import load
     from chronorule.pricing import Evidence, Oracle
     from chronorule.rules import Relation, Rule, format_rule, parse_rule, parse_rules
     from chronorule.rules.canonical import implies, neighbours
@@ -27,6 +28,7 @@ _HOMES = {
     "grounding": ["Feature", "Kernel", "completions", "decay", "step", "window"],
     "io.table": ["read_events", "write_events"],
     "model": ["RuleModel", "Study", "WeightedRule", "reweigh"],
+    "model.store": ["load"],
     "pricing": ["Evidence", "Oracle"],
     "rules": ["Relation", "Rule", "format_rule", "parse_rule", "parse_rules"],
     "rules.canonical": ["implies", "neighbours"],
@@ -63,6 +65,7 @@ __all__ = [
     "exposure",
     "format_rule",
     "implies",
+    "load",
     "neighbours",
     "paper_suite",
     "parse_rule",

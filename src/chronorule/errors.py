@@ -43,6 +43,10 @@ class OptionError(ChronoruleError, ValueError):
     """An option has a value that it cannot take."""
 
 
+class ModelError(ChronoruleError, ValueError):
+    """A saved model cannot be read as it stands, or a model cannot be saved."""
+
+
 class ChronoruleWarning(UserWarning):
     """The answer stands, but something about the data limits what it means."""
 

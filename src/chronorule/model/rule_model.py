@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import textwrap
 import warnings
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from chronorule.grounding import Feature, FeaturePath, Grounding
 from chronorule.kernels.rates import row_moments
 from chronorule.likelihood import Heterogeneity, build_segments, log_likelihood, log_rate
 from chronorule.model.history import Round
+from chronorule.model.records import Alike
 from chronorule.model.weighted_rule import WeightedRule, format_table, known, number
 from chronorule.rules import format_rule
 from chronorule.rules.grammar import Grammar
@@ -38,14 +40,16 @@ class Training:
     heads_outside: int
     exposure: float
     unit: str
-    log_likelihood: float
+    fingerprint: str  # of the log
+    vocabulary: tuple[str, ...]  # its predicates
+    log_likelihood: float  # this and the last two are NaN where a person edited the model since
     log_likelihood_without_rules: float
     kkt_residual: float
     complementary_slackness: float
 
 
-@dataclass(frozen=True)
-class RuleModel:
+@dataclass(frozen=True, eq=False)
+class RuleModel(Alike):
     """λ(t) = u·exp(b(t) + Σ sign·w·φ(t)): rules, weights, baseline and the spread of the entities' base rates."""
 
     head: Head
@@ -161,6 +165,17 @@ class RuleModel:
         statics = np.concatenate([log.statics, np.zeros(len(missing), np.bool_)])
         return replace(log, predicates=log.predicates + missing, statics=statics)
 
+    # ---- kept in a folder
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write `rules.toml`, which people edit, and `manifest.json` into the folder; `chronorule.load` reads them.
+
+        What stood there stays until both files are whole; comments in its `rules.toml` stay in any case.
+        """
+        from chronorule.model import store  # it reads models, so it needs this module first
+
+        store.save(self, folder)
+
     # ---- read by people and programs
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,7 +194,10 @@ class RuleModel:
             "variance": self.variance,
             "variance_stderr": known(self.variance_stderr),
             "grammar": None if self.grammar is None else self.grammar.to_dict(),
-            "training": asdict(self.training),
+            "training": {
+                name: known(value) if isinstance(value, float) else value
+                for name, value in asdict(self.training).items()
+            },
             "rules": [item.to_dict() for item in self.rules],
             "notes": list(self.notes),
         }
@@ -193,7 +211,7 @@ class RuleModel:
 
     def summary(self) -> str:
         """Two or three lines: what was explained, on what data, how well."""
-        seen = self.training
+        seen, fitted = self.training, self.training.log_likelihood
         entities = f"{seen.entities:,} {'entity' if seen.entities == 1 else 'entities'}"
         if seen.grouped:
             entities += f" in {seen.groups:,} groups"
@@ -205,7 +223,8 @@ class RuleModel:
             + (f", span {self.feature.span:g}" if self.feature.span is not None else ""),
             f"{entities}, {seen.events:,} {'event' if seen.events == 1 else 'events'}, {heads} in "
             f"{number(seen.exposure, 0 if seen.exposure >= 100 else 1)} {unit}",
-            f"log-likelihood {number(seen.log_likelihood)} (without rules {number(seen.log_likelihood_without_rules)})",
+            f"log-likelihood {'not known' if math.isnan(fitted) else number(fitted)} "
+            f"(without rules {number(seen.log_likelihood_without_rules)})",
             self._base_line(),
         ]
         return "\n".join(lines)

@@ -6,25 +6,35 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
+from chronorule.model.records import Alike
 from chronorule.pricing import Evidence
 from chronorule.pricing.evidence import Label
 from chronorule.rules import Rule, format_rule
 
+RuleLabel = Label | Literal["not fitted"]
 Z_95 = 1.959963984540054  # the standard normal's 97.5 % point
 
 
-@dataclass(frozen=True)
-class WeightedRule:
-    """A rule, its weight, and its evidence with the other rules refitted without it (leave-one-out)."""
+@dataclass(frozen=True, eq=False)
+class WeightedRule(Alike):
+    """A rule, its weight, and its evidence with the other rules refitted without it (leave-one-out).
+
+    Of a rule in a model that a person edited since it was fitted, only rule and weight are known.
+    """
 
     rule: Rule
     weight: float
     stderr: float  # NaN where the weight stands at a bound or cannot be told from the others
     gain: float  # nats that the whole model loses without the rule
-    heads: int  # heads while the rule is on
-    evidence: Evidence  # at the λ of the model without the rule, everything else held
+    heads: int | None  # heads while the rule is on
+    evidence: Evidence | None  # at the λ of the model without the rule, everything else held
+
+    @classmethod
+    def unfitted(cls, rule: Rule, weight: float) -> WeightedRule:
+        """A rule with a weight that no fit gave it."""
+        return cls(rule, weight, stderr=math.nan, gain=math.nan, heads=None, evidence=None)
 
     @property
     def sign(self) -> int:
@@ -34,24 +44,33 @@ class WeightedRule:
     @property
     def worth(self) -> float:
         """The gain less what it takes to name the rule among those searched (0 for a rule named beforehand)."""
-        return self.gain - self.evidence.description_length
+        return self.gain if self.evidence is None else self.gain - self.evidence.description_length
 
     @property
-    def support(self) -> int:
+    def support(self) -> int | None:
         """Groups with a head while the rule is on; for a rule that lowers the rate, groups that expect one."""
-        return self.evidence.support
+        return None if self.evidence is None else self.evidence.support
 
     @property
-    def label(self) -> Label:
-        """Whether the rule "says when", "marks which entities", "does not pass" or is "not tested"."""
-        return replace(self.evidence, gain=self.gain).label()
+    def label(self) -> RuleLabel:
+        """Whether the rule "says when", "marks which entities", "does not pass" or is "not tested", or "not fitted"."""
+        return self.judged()
+
+    def judged(self, alpha: float = 0.05, min_support: int = 5) -> RuleLabel:
+        """The label at other demands than the usual."""
+        return (
+            "not fitted" if self.evidence is None else replace(self.evidence, gain=self.gain).label(alpha, min_support)
+        )
 
     def objections(self, alpha: float = 0.05, min_support: int = 5, within: bool = False) -> tuple[str, ...]:
-        """Why the rule does not pass, in plain words; empty if it does."""
+        """Why the rule does not pass, in plain words; empty if it does or is not fitted."""
+        if self.evidence is None:
+            return ()
         return replace(self.evidence, gain=self.gain).objections(alpha, min_support, within)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values, ready for JSON: what is not known is None."""
+        seen = self.evidence
         numbers: dict[str, float] = {
             "weight": self.weight,
             "stderr": self.stderr,
@@ -60,15 +79,15 @@ class WeightedRule:
             "ratio_high": self.interval[1],
             "gain": self.gain,
             "worth": self.worth,
-            "observed": self.evidence.observed,
-            "expected": self.evidence.expected,
-            "clustered_z": self.evidence.clustered_z,
+            "observed": math.nan if seen is None else seen.observed,
+            "expected": math.nan if seen is None else seen.expected,
+            "clustered_z": math.nan if seen is None else seen.clustered_z,
         }
         return {
             "rule": self.rule.key,
             "sign": self.sign,
             **{name: known(value) for name, value in numbers.items()},
-            "within_gain": self.evidence.within_gain,
+            "within_gain": None if seen is None else seen.within_gain,
             "heads": self.heads,
             "support": self.support,
             "label": self.label,
@@ -109,11 +128,17 @@ def per_unit(value: float) -> str:
     return f"{value:.1e}" if 0 < abs(value) < 0.0005 else number(value, 3)
 
 
-SAYS: dict[Label, tuple[str, str]] = {
+def count(value: int | None) -> str:
+    """A count as the table shows it."""
+    return "–" if value is None else f"{value:,}"
+
+
+SAYS: dict[RuleLabel, tuple[str, str]] = {
     "says when": ("when", "tells when a head comes"),
     "marks which entities": ("who", "tells only in whom heads are frequent"),
     "not tested": ("n.t.", "passes; when or who is not tested for a terminal head"),
     "does not pass": ("–", "does not pass"),
+    "not fitted": ("", ""),
 }
 HEADER = f"{'weight':>10}{'s.e.':>8}{'rate ×':>9}{'95 % interval':>17}{'heads':>9}{'groups':>8}{'gain':>10}{'says':>6}"
 
@@ -136,12 +161,13 @@ def format_table(rules: Sequence[WeightedRule], unicode: bool = True) -> str:
         span = "–" if math.isnan(item.stderr) else f"{number(low)} to {number(high)}"
         lines.append(
             f"{per_unit(item.weight):>10}{per_unit(item.stderr):>8}{number(item.ratio):>9}{span:>17}"
-            f"{item.heads:>9,}{item.support:>8,}{number(item.gain, 1):>10}{SAYS[item.label][0]:>6}"
+            f"{count(item.heads):>9}{count(item.support):>8}{number(item.gain, 1):>10}{SAYS[item.label][0]:>6}".rstrip()
         )
         if item.objections():
             against = f"against it: {'; '.join(item.objections())}"
             lines += textwrap.wrap(against, 80, initial_indent=" " * 5, subsequent_indent=" " * 7)
-    words = [f"{word} = {meaning}" for label, (word, meaning) in SAYS.items() if label in {r.label for r in rules}]
+    labels = {item.label for item in rules} - {"not fitted"}
+    words = [f"{word} = {meaning}" for label, (word, meaning) in SAYS.items() if label in labels]
     if words:
         lines.append("")
         lines += textwrap.wrap(f"says: {'; '.join(words)}", 80, subsequent_indent="  ")
