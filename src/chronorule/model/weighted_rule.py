@@ -54,13 +54,7 @@ class WeightedRule(Alike):
     @property
     def label(self) -> RuleLabel:
         """Whether the rule "says when", "marks which entities", "does not pass" or is "not tested", or "not fitted"."""
-        return self.judged()
-
-    def judged(self, alpha: float = 0.05, min_support: int = 5) -> RuleLabel:
-        """The label at other demands than the usual."""
-        return (
-            "not fitted" if self.evidence is None else replace(self.evidence, gain=self.gain).label(alpha, min_support)
-        )
+        return "not fitted" if self.evidence is None else replace(self.evidence, gain=self.gain).label()
 
     def objections(self, alpha: float = 0.05, min_support: int = 5, within: bool = False) -> tuple[str, ...]:
         """Why the rule does not pass, in plain words; empty if it does or is not fitted."""
