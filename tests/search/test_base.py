@@ -1,0 +1,174 @@
+"""Tasks, budgets and certificates: what they say, and what they refuse."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chronorule.errors import OptionError
+from chronorule.pricing import Evidence
+from chronorule.rules import Grammar, parse_rule
+from chronorule.search import Budget, Certificate, Outcome, Subproblem, Task
+from chronorule.search.base import Clock
+
+GRAMMAR = Grammar(body=("A", "B", "C"), max_length=2)
+
+
+def evidence(text: str = "Y <- A < B", **changes: Any) -> Evidence:
+    """A rule that passes, with changes."""
+    values: dict[str, Any] = {
+        "rule": parse_rule(text), "observed": 40.0, "expected": 20.0, "reward": 20.0, "gain": 12.0, "weight": 0.7,
+        "within_gain": 11.0, "within_weight": 0.7, "clustered_z": 4.0, "support": 30, "description_length": 4.0,
+    }  # fmt: skip
+    return Evidence(**{**values, **changes})
+
+
+def certificate(**changes: Any) -> Certificate:
+    """A search that ran to its end, with changes."""
+    values: dict[str, Any] = {
+        "optimal": True, "objective": "gain", "incumbent": 12.0, "bound": 12.0, "nodes": 1200, "evaluations": 34567,
+        "seconds": 1.25, "grammar": "chains",
+    }  # fmt: skip
+    return Certificate(**{**values, **changes})
+
+
+class Counter:
+    """Stands for the oracle, of which a clock reads only how many rules it has priced."""
+
+    def __init__(self) -> None:
+        self.evaluations = 0
+
+
+# ---- tasks
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"alpha": 0.0}, r"alpha=0 is no chance .* between 0 and 1"),
+        ({"alpha": 1.0}, r"alpha=1 is no chance"),
+        ({"alpha": -0.1}, r"alpha=-0.1 is no chance"),
+        ({"alpha": math.nan}, r"alpha=nan is no chance"),
+        ({"stop": "soon"}, r"stop='soon' is unknown; choose 'evidence' or 'optimal'"),
+        ({"objective": "beauty"}, r"objective='beauty' is unknown; choose 'gain', 'gradient' or 'worth'"),
+    ],
+)
+def test_tasks_that_mean_nothing_are_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        Task("Y", GRAMMAR, **options)
+
+
+def test_value_is_that_of_the_objective() -> None:
+    known = evidence()
+    assert [Task("Y", GRAMMAR, objective=name).value(known) for name in ("gain", "gradient", "worth")] == [12, 20, 8]
+
+
+def test_naming_a_rule_is_charged_under_evidence_and_where_worth_is_the_objective() -> None:
+    assert Task("Y", GRAMMAR).charged is GRAMMAR
+    assert Task("Y", GRAMMAR, objective="gradient").charged is GRAMMAR
+    assert Task("Y", GRAMMAR, objective="worth", stop="optimal").charged is GRAMMAR
+    assert Task("Y", GRAMMAR, objective="gradient", stop="optimal").charged is None
+
+
+def test_what_must_be_exceeded() -> None:
+    assert Task("Y", GRAMMAR, alpha=0.01).needed == pytest.approx(math.log(100))
+    assert Task("Y", GRAMMAR, stop="optimal").needed == 0.0
+
+
+def test_evidence_admits_what_nothing_speaks_against() -> None:
+    task = Task("Y", GRAMMAR)
+    assert task.admits(evidence())
+    assert not task.admits(evidence(gain=4.0 + math.log(20)))  # exactly what is needed is not more
+    assert not task.admits(evidence(support=4))
+    assert not task.admits(evidence(clustered_z=2.9))
+    assert not task.admits(evidence("Y <-| A < B"))  # z has the wrong sign
+    assert task.admits(evidence(within_gain=0.0))
+    assert not replace(task, within=True).admits(evidence(within_gain=0.0))
+    assert not replace(task, within=True).admits(evidence(within_gain=None))
+    assert not replace(task, taken=frozenset([parse_rule("Y <- A < B")])).admits(evidence())
+
+
+def test_optimal_admits_whatever_is_above_zero() -> None:
+    weak = evidence(gain=0.1, reward=-1.0, support=0, clustered_z=0.0, description_length=0.0)
+    assert Task("Y", GRAMMAR, stop="optimal").admits(weak)
+    assert not Task("Y", GRAMMAR, stop="optimal", objective="gradient").admits(weak)
+    assert not Task("Y", GRAMMAR, stop="optimal").admits(replace(weak, gain=0.0))
+    assert not Task("Y", GRAMMAR, stop="optimal", taken=frozenset([weak.rule])).admits(weak)
+
+
+# ---- budgets
+
+
+def clock(budget: Budget) -> Clock:
+    """A clock that starts now."""
+    return Clock(Subproblem(Task("Y", GRAMMAR), Counter(), lambda rules: []), budget)  # type: ignore[arg-type]
+
+
+def test_unlimited_budget_is_never_spent() -> None:
+    running = clock(Budget())
+    running.nodes = 10**12
+    running.problem.oracle.evaluations = 10**12
+    assert not running.spent
+
+
+def test_budget_is_spent_when_one_of_its_limits_is_reached() -> None:
+    assert clock(Budget(seconds=0.0)).spent
+    assert not clock(Budget(seconds=3600.0)).spent
+    assert clock(Budget(nodes=0)).spent
+    assert clock(Budget(evaluations=0)).spent
+    assert clock(Budget(stop=lambda: True)).spent
+    assert not clock(Budget(stop=lambda: False)).spent
+    running = clock(Budget(nodes=3, evaluations=5))
+    assert not running.spent
+    running.nodes = 3
+    assert running.spent
+    running.nodes = 0
+    running.problem.oracle.evaluations = 5
+    assert running.spent
+
+
+def test_clock_counts_from_its_start() -> None:
+    problem = Subproblem(Task("Y", GRAMMAR), Counter(), lambda rules: [])  # type: ignore[arg-type]
+    problem.oracle.evaluations = 100
+    running = Clock(problem, Budget(evaluations=5))
+    assert running.evaluations == 0
+    assert not running.spent
+    problem.oracle.evaluations = 105
+    assert running.evaluations == 5
+    assert running.spent
+    assert running.seconds >= 0
+
+
+# ---- certificates
+
+
+def test_certificate_says_what_is_proved() -> None:
+    work = r"\(1,200 nodes, 34,567 rules priced, 1.25 s\)"
+    for made, words in [
+        (certificate(), "certified: no rule of the grammar passes and has a higher gain"),
+        (certificate(incumbent=0.0, bound=0.0), "certified: no rule of the grammar passes"),
+        (certificate(optimal=False, bound=math.inf), "no proof: the best gain found is 12.00"),
+        (
+            certificate(optimal=False, bound=16.0),
+            "stopped early: the best gain is 12.00, none is above 16.00, a gap of 25 %",
+        ),
+        (certificate(objective="gradient"), "certified: no rule of the grammar passes and has a higher gradient"),
+    ]:
+        assert str(made) == f"{words} {work}".replace("\\", "")
+
+
+def test_gap_is_a_share_of_the_bound() -> None:
+    assert certificate().gap == 0.0
+    assert certificate(optimal=False, bound=16.0).gap == pytest.approx(0.25)
+    assert certificate(optimal=False, bound=math.inf).gap == 1.0
+    assert certificate(optimal=False, incumbent=0.0, bound=5.0).gap == 1.0
+    assert certificate(optimal=False, incumbent=0.0, bound=0.0).gap == 0.0
+
+
+def test_best_is_the_first_found() -> None:
+    first, second = evidence(), evidence("Y <- A")
+    assert Outcome((first, second), (), certificate()).best is first
+    assert Outcome((), (second,), certificate()).best is None
