@@ -63,11 +63,16 @@ class AskTellSearch(ABC):
 
 
 def price(problem: Subproblem, rules: Sequence[Rule]) -> tuple[Float64, Float64]:
-    """Objective, and objective less description length where a rule is charged for it, of every rule."""
+    """Objective of every rule, and what says whether it may pass: gain less description length, where that is charged.
+
+    A rule passes by its gain whatever the objective (design 6), so with stop "evidence" and objective "gradient" each
+    rule is priced twice, and counted twice.
+    """
     task = problem.task
     values = problem.oracle.evaluate(rules, "gradient" if task.objective == "gradient" else "gain")
     charged = task.charged
     if charged is None:
         return values, values
-    worths = values - np.array([description_length(rule, charged, task.kernels) for rule in rules])
+    gains = problem.oracle.evaluate(rules, "gain") if task.objective == "gradient" else values
+    worths = gains - np.array([description_length(rule, charged, task.kernels) for rule in rules])
     return (worths if task.objective == "worth" else values), worths
