@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import textwrap
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -20,7 +19,8 @@ from chronorule.kernels.rates import row_moments
 from chronorule.likelihood import Heterogeneity, build_segments, log_likelihood, log_rate
 from chronorule.model.history import Round
 from chronorule.model.records import Alike
-from chronorule.model.weighted_rule import WeightedRule, format_table, known, number
+from chronorule.model.weighted_rule import WeightedRule, finite, format_table, known, number
+from chronorule.model.words import learning_words, paragraph, suggestive_table
 from chronorule.rules import format_rule
 from chronorule.rules.grammar import Grammar
 from chronorule.search.base import Certificate
@@ -194,12 +194,16 @@ class RuleModel(Alike):
             "variance": self.variance,
             "variance_stderr": known(self.variance_stderr),
             "grammar": None if self.grammar is None else self.grammar.to_dict(),
-            "training": {
-                name: known(value) if isinstance(value, float) else value
-                for name, value in asdict(self.training).items()
-            },
+            "training": finite(asdict(self.training)),
             "rules": [item.to_dict() for item in self.rules],
             "notes": list(self.notes),
+            "suggestive": [item.to_dict() for item in self.suggestive],
+            "certificate": None
+            if self.certificate is None
+            else finite({**asdict(self.certificate), "gap": self.certificate.gap}),
+            "rounds": [finite(item.to_dict()) for item in self.rounds],
+            "options": finite(self.options),
+            "stopped": self.stopped,
         }
 
     def to_text(self) -> str:
@@ -237,12 +241,19 @@ class RuleModel(Alike):
         spread = "base rates alike" if self.variance == 0 else f"base rates vary with variance {self.variance:.3g}"
         unit = "unit of time" if self.training.unit == "time" else self.training.unit.removesuffix("s")
         text = f"base rate {rates} per {unit}{cuts}; {spread}"
-        return textwrap.fill(text, 80, subsequent_indent="  ")
+        return paragraph(text)
 
     def __str__(self) -> str:
         parts = [self.summary()]
         if self.rules:
             parts.append(format_table(self.rules))
+        elif self.grammar is not None:
+            parts.append("no rule is in the model: the base rate is all that it says.")
+        learned = "\n".join(map(paragraph, learning_words(self)))
+        if learned:
+            parts.append(learned)
+        if self.suggestive:
+            parts.append(suggestive_table(self))
         if self.notes:
-            parts.append("\n".join(textwrap.fill(f"note: {note}", 80, subsequent_indent="  ") for note in self.notes))
+            parts.append("\n".join(paragraph(f"note: {note}") for note in self.notes))
         return "\n\n".join(parts)

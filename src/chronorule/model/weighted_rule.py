@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -104,6 +104,15 @@ class WeightedRule(Alike):
 def known(value: float) -> float | None:
     """A number as JSON can hold it."""
     return value if math.isfinite(value) else None
+
+
+def finite(value: Any) -> Any:
+    """Plain values of any depth as JSON can hold them: what is not known or without bound is None."""
+    if isinstance(value, Mapping):
+        return {name: finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return known(value) if isinstance(value, float) else value
 
 
 def number(value: float, decimals: int = 2) -> str:
