@@ -68,4 +68,4 @@ wheel: setup
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
-	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks examples tools -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from chronorule.data import demo_log
     from chronorule.events import EventLog, Exposure, Head, exposure
     from chronorule.grounding import Feature, Kernel, completions, decay, step, window
     from chronorule.io.table import read_events, write_events
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from chronorule.simulate import Simulated, paper_suite, simulate
 
 _HOMES = {
+    "data": ["demo_log"],
     "events": ["EventLog", "Exposure", "Head", "exposure"],
     "grounding": ["Feature", "Kernel", "completions", "decay", "step", "window"],
     "io.table": ["read_events", "write_events"],
@@ -60,6 +62,7 @@ __all__ = [
     "completions",
     "count_rules",
     "decay",
+    "demo_log",
     "description_length",
     "enumerate_rules",
     "exposure",
