@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from chronorule.errors import OptionError
+from chronorule.errors import OptionError, UnknownPredicateError
 from chronorule.pricing import Evidence
 from chronorule.rules import Grammar, parse_rule
 from chronorule.search import Budget, Certificate, Outcome, Subproblem, Task
 from chronorule.search.base import Clock
+from search_worlds import by_hand
 
 GRAMMAR = Grammar(body=("A", "B", "C"), max_length=2)
 
@@ -35,23 +36,24 @@ def certificate(**changes: Any) -> Certificate:
     return Certificate(**{**values, **changes})
 
 
-class Counter:
-    """Stands for the oracle, of which a clock reads only how many rules it has priced."""
-
-    def __init__(self) -> None:
-        self.evaluations = 0
-
-
 # ---- tasks
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"alpha": 0.0}, r"alpha=0 is no chance .* between 0 and 1"),
-        ({"alpha": 1.0}, r"alpha=1 is no chance"),
+        ({"alpha": 0.0}, r"alpha=0.0 is no chance .* between 0 and 1"),
+        ({"alpha": 1.0}, r"alpha=1.0 is no chance"),
+        ({"alpha": "5%"}, r"alpha='5%' is no chance"),
+        ({"alpha": True}, r"alpha=True is no chance"),
         ({"alpha": -0.1}, r"alpha=-0.1 is no chance"),
         ({"alpha": math.nan}, r"alpha=nan is no chance"),
+        ({"min_support": math.inf}, r"min_support=inf is no count; give a whole number, 0 or more"),
+        ({"min_support": -1}, r"min_support=-1 is no count"),
+        ({"runners_up": 1.5}, r"runners_up=1.5 is no count"),
+        ({"kernels": 0}, r"kernels=0 is no count; give a whole number, 1 or more"),
+        ({"kernels": True}, r"kernels=True is no count"),
+        ({"taken": frozenset(["Y <- A"])}, r"taken holds 'Y <- A', which is no rule; read it with parse_rule"),
         ({"stop": "soon"}, r"stop='soon' is unknown; choose 'evidence' or 'optimal'"),
         ({"objective": "beauty"}, r"objective='beauty' is unknown; choose 'gain', 'gradient' or 'worth'"),
     ],
@@ -104,7 +106,22 @@ def test_optimal_admits_whatever_is_above_zero() -> None:
 
 def clock(budget: Budget) -> Clock:
     """A clock that starts now."""
-    return Clock(Subproblem(Task("Y", GRAMMAR), Counter(), lambda rules: []), budget)  # type: ignore[arg-type]
+    return Clock(by_hand([(1, "A"), (2, "Y")], {"body": ("A",), "max_length": 1}).problem, budget)
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"seconds": math.nan}, "seconds=nan is no limit; give a number, or None for no limit"),
+        ({"seconds": "10"}, "seconds='10' is no limit"),
+        ({"nodes": True}, "nodes=True is no limit"),
+        ({"evaluations": [3]}, r"evaluations=\[3\] is no limit"),
+        ({"stop": True}, "stop=True cannot be asked; give a function"),
+    ],
+)
+def test_budgets_that_mean_nothing_are_refused(limits: dict[str, Any], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        Budget(**limits)
 
 
 def test_unlimited_budget_is_never_spent() -> None:
@@ -131,7 +148,7 @@ def test_budget_is_spent_when_one_of_its_limits_is_reached() -> None:
 
 
 def test_clock_counts_from_its_start() -> None:
-    problem = Subproblem(Task("Y", GRAMMAR), Counter(), lambda rules: [])  # type: ignore[arg-type]
+    problem = clock(Budget()).problem
     problem.oracle.evaluations = 100
     running = Clock(problem, Budget(evaluations=5))
     assert running.evaluations == 0
@@ -140,6 +157,24 @@ def test_clock_counts_from_its_start() -> None:
     assert running.evaluations == 5
     assert running.spent
     assert running.seconds >= 0
+
+
+# ---- subproblems
+
+
+def test_task_and_prices_are_about_one_head() -> None:
+    posed = by_hand([(1, "A"), (2, "Y")], {"body": ("A",), "max_length": 1})
+    with pytest.raises(OptionError, match="task is about 'Z', but the prices are those of 'Y'"):
+        Subproblem(replace(posed.problem.task, head="Z"), posed.problem.oracle, lambda rules: [])
+
+
+def test_grammar_and_log_agree_on_what_has_a_time() -> None:
+    posed = by_hand([(1, "A"), (2, "Y")], {"body": ("A",), "max_length": 1})
+    for grammar in (Grammar(body=("A",), statics=("A",)), Grammar(body=("Y", "A"), statics=("Y",))):
+        with pytest.raises(OptionError, match=r"do not agree on whether '[AY]' has a time; resolve the grammar"):
+            Subproblem(replace(posed.problem.task, grammar=grammar), posed.problem.oracle, lambda rules: [])
+    with pytest.raises(UnknownPredicateError, match='no predicate "Z"'):
+        Subproblem(replace(posed.problem.task, grammar=Grammar(body=("Z",))), posed.problem.oracle, lambda rules: [])
 
 
 # ---- certificates

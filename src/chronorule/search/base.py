@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Literal, Protocol
 
 from chronorule.errors import OptionError
@@ -41,12 +42,19 @@ class Task:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1:
-            raise OptionError(f"alpha={self.alpha:g} is no chance of a false discovery; give a number between 0 and 1.")
+        if not (_is_number(self.alpha) and 0 < self.alpha < 1):
+            raise OptionError(f"alpha={self.alpha!r} is no chance of a false discovery; give a number between 0 and 1.")
         if self.stop not in ("evidence", "optimal"):
             raise OptionError(f"stop={self.stop!r} is unknown; choose 'evidence' or 'optimal'.")
         if self.objective not in ("gain", "gradient", "worth"):
             raise OptionError(f"objective={self.objective!r} is unknown; choose 'gain', 'gradient' or 'worth'.")
+        for name, least in (("min_support", 0), ("kernels", 1), ("runners_up", 0)):
+            value = getattr(self, name)
+            if not (_is_number(value) and value >= least and value % 1 == 0):
+                raise OptionError(f"{name}={value!r} is no count; give a whole number, {least} or more.")
+        wrong = next((rule for rule in self.taken if not isinstance(rule, Rule)), None)
+        if wrong is not None:
+            raise OptionError(f"taken holds {wrong!r}, which is no rule; read it with parse_rule.")
 
     @property
     def needed(self) -> float:
@@ -79,6 +87,14 @@ class Budget:
     evaluations: int | None = None
     nodes: int | None = None
     stop: Callable[[], bool] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "evaluations", "nodes"):
+            limit = getattr(self, name)
+            if limit is not None and (not _is_number(limit) or math.isnan(limit)):
+                raise OptionError(f"{name}={limit!r} is no limit; give a number, or None for no limit.")
+        if self.stop is not None and not callable(self.stop):
+            raise OptionError(f"stop={self.stop!r} cannot be asked; give a function that says whether to stop.")
 
 
 UNLIMITED = Budget()
@@ -155,6 +171,17 @@ class Subproblem:
     oracle: Oracle
     reweigh: Callable[[Sequence[Rule]], Sequence[float]]
 
+    def __post_init__(self) -> None:
+        log, head = self.oracle.grounding.log, self.oracle.exposure.head.name
+        if self.task.head != head:
+            raise OptionError(f"The task is about '{self.task.head}', but the prices are those of '{head}'.")
+        for name in self.task.grammar.library:
+            if log.is_static(log.code(name)) != (name in self.task.grammar.statics):
+                raise OptionError(
+                    f"The grammar and the log do not agree on whether '{name}' has a time; resolve the grammar for "
+                    "the log, with the statics of the log."
+                )
+
     def evidence(self, rule: Rule) -> Evidence:
         """All that is known for and against a rule."""
         return self.oracle.evidence(rule, self.task.charged, self.task.kernels)
@@ -166,6 +193,10 @@ class Search(Protocol):
     def run(self, problem: Subproblem, budget: Budget = UNLIMITED, watch: Watcher | None = None) -> Outcome:
         """The best rule that passes, as far as the budget allows."""
         ...
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 @dataclass
