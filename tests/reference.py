@@ -38,6 +38,30 @@ def matches(rule: Rule, log: EventLog, entity: int) -> Iterator[tuple[float, flo
             yield (min(timed), max(timed)) if timed else (-math.inf, -math.inf)
 
 
+def all_matches(rule: Rule, log: EventLog, entity: int) -> Iterator[list[float]]:
+    """The instant of every class in every match: each combination of instants is tried."""
+    held = events_of(log, entity)
+    choices = [
+        [t for t in sorted({time for time, _ in held}) if all((t, name) in held for name in members)]
+        for members in rule.classes
+    ]
+    for times in itertools.product(*choices):
+        if all(
+            times[k] < times[m] for m in range(len(times)) for k in range(len(times)) if rule.predecessors[m] >> k & 1
+        ):
+            yield list(times)
+
+
+def latest_match(rule: Rule, log: EventLog, entity: int, until: float) -> list[float] | None:
+    """Of all matches that end by a time the one that has every event as late as any has it."""
+    found = [times for times in all_matches(rule, log, entity) if max(times) <= until]
+    if not found:
+        return None
+    latest = [max(column) for column in zip(*found, strict=True)]
+    assert latest in found
+    return latest
+
+
 def completions(rule: Rule, log: EventLog, span: float | None = None) -> list[tuple[int, float, int]]:
     """(entity, time, number of matches that complete there), in order."""
     found: dict[tuple[int, float], int] = {}

@@ -23,6 +23,7 @@ from chronorule.grounding import (
     compile_bodies,
     completions,
     decay,
+    latest_match,
     parse_kernel,
     step,
     window,
@@ -250,3 +251,26 @@ def test_threads_that_share_a_grounding_do_not_trip_over_its_cache(monkeypatch: 
             assert list(pool.map(all_paths, range(24))) == [slow] * 24
     finally:
         sys.setswitchinterval(interval)
+
+
+@given(SEEDS)
+def test_latest_match_is_the_latest_of_all_matches(seed: int) -> None:
+    """No match that ends by then has any event later, and the events of the latest one are a match."""
+    world = random_world(seed)
+    for _ in range(3):
+        rule = random_rule(world.random, most=4)
+        for entity in range(world.log.n_entities):
+            for until in (2.0, 6.0, 30.0):
+                slow = reference.latest_match(rule, world.log, entity, until)
+                found = latest_match(rule, world.log, entity, until)
+                assert (None if found is None else found.tolist()) == slow, rule.key
+
+
+@given(SEEDS)
+def test_latest_match_completes_where_the_rule_does(seed: int) -> None:
+    world = random_world(seed)
+    rule = random_rule(world.random, most=4, statics=False)
+    for entity, time, _ in zip(*completions(rule, world.log), strict=True):
+        match = latest_match(rule, world.log, int(entity), float(time))
+        assert match is not None
+        assert match.max() == time

@@ -325,3 +325,33 @@ def completions(rule: Rule | str, log: EventLog, span: float | None = None) -> C
     parsed = parse_rule(rule) if isinstance(rule, str) else rule
     grounding = Grounding(log, Feature("count", span=span))
     return _with_times(grounding.completions(parsed), grounding.index)
+
+
+def latest_match(rule: Rule, log: EventLog, entity: int, until: float) -> Float64 | None:
+    """The instant of each Equal class in the latest match of a rule that ends by `until`; None without a match.
+
+    Each class takes the last instant that holds its predicates before those that follow it, so that no other match has
+    any of its events later: where one completes at `until` this one does, and it starts last. Static predicates stand
+    at minus infinity. For pictures and explanations, one at a time: linear in the entity's events.
+    """
+    rows = slice(log.offsets[entity], log.offsets[entity + 1])
+    times, codes = log.times[rows], log.codes[rows]
+    properties = log.static_codes[log.static_offsets[entity] : log.static_offsets[entity + 1]]
+    followed_at = np.full(len(rule.classes), np.inf)
+    picked = np.full(len(rule.classes), -np.inf)
+    for place in range(len(rule.classes) - 1, -1, -1):
+        members = [log.code(name) for name in rule.classes[place]]
+        if all(log.is_static(code) for code in members):
+            if not np.isin(members, properties).all():
+                return None
+            continue
+        held = times[codes == members[0]]
+        for code in members[1:]:
+            held = np.intersect1d(held, times[codes == code])
+        held = held[(held <= until) & (held < followed_at[place])]
+        if held.size == 0:
+            return None
+        picked[place] = held[-1]
+        earlier = [below for below in range(place) if rule.predecessors[place] >> below & 1]
+        followed_at[earlier] = np.minimum(followed_at[earlier], picked[place])
+    return picked
