@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from chronorule.model import RuleModel, Study, WeightedRule, reweigh
     from chronorule.model.store import load
     from chronorule.pricing import Evidence, Oracle
+    from chronorule.report import report_records, write_report
     from chronorule.rules import Relation, Rule, format_rule, parse_rule, parse_rules
     from chronorule.rules.canonical import implies, neighbours
     from chronorule.rules.counting import count_rules
@@ -32,6 +33,7 @@ _HOMES = {
     "model": ["RuleModel", "Study", "WeightedRule", "reweigh"],
     "model.store": ["load"],
     "pricing": ["Evidence", "Oracle"],
+    "report": ["report_records", "write_report"],
     "rules": ["Relation", "Rule", "format_rule", "parse_rule", "parse_rules"],
     "rules.canonical": ["implies", "neighbours"],
     "rules.counting": ["count_rules"],
@@ -74,11 +76,13 @@ __all__ = [
     "parse_rule",
     "parse_rules",
     "read_events",
+    "report_records",
     "reweigh",
     "simulate",
     "step",
     "window",
     "write_events",
+    "write_report",
 ]
 
 

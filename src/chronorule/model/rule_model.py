@@ -78,7 +78,7 @@ class RuleModel(Alike):
 
         With heterogeneity "entity" every entity's own base is set to its best on the log asked about.
         """
-        shown = self._with_vocabulary(log)
+        shown = self.with_vocabulary(log)
         segments = build_segments(exposure(shown, self.head), self._paths(shown), self.cuts)
         return log_likelihood(
             segments,
@@ -107,7 +107,7 @@ class RuleModel(Alike):
                 "dates become times by what has passed since log.notes.origin."
             )
         flat = np.atleast_1d(asked)
-        shown = self._with_vocabulary(log.select([entity]))
+        shown = self.with_vocabulary(log.select([entity]))
         risk = exposure(shown, self.head)
         paths = self._paths(shown)
         score = np.asarray(self.baseline)[np.searchsorted(np.asarray(self.cuts), flat - shown.start[0], side="left")]
@@ -148,9 +148,13 @@ class RuleModel(Alike):
     def _paths(self, log: EventLog) -> list[FeaturePath]:
         return Grounding(log, self.feature).paths([item.rule for item in self.rules])
 
-    def _with_vocabulary(self, log: EventLog) -> EventLog:
-        """The log with every predicate of the model in its vocabulary; one that never happens there is reported."""
-        wanted = dict.fromkeys([self.head.name, *(name for item in self.rules for name in item.rule.predicates)])
+    def with_vocabulary(self, log: EventLog, suggestive: bool = False) -> EventLog:
+        """The log with every predicate of the model in its vocabulary; one that never happens there is reported.
+
+        With `suggestive`, those of the suggestive rules belong to it too.
+        """
+        rules = self.rules + self.suggestive if suggestive else self.rules
+        wanted = dict.fromkeys([self.head.name, *(name for item in rules for name in item.rule.predicates)])
         if self.head.reset_by is not None:
             wanted[self.head.reset_by] = None
         missing = tuple(name for name in wanted if name not in log.predicates)
