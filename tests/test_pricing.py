@@ -16,6 +16,7 @@ from chronorule.errors import OptionError
 from chronorule.events import EventLog, Head, exposure
 from chronorule.execution import Threads
 from chronorule.grounding import Feature, Grounding, chain_bodies, compile_bodies, decay, window
+from chronorule.kernels import matching
 from chronorule.likelihood import build_segments, log_likelihood
 from chronorule.pricing import Evidence, Oracle, Rate, closed_form_gain
 from chronorule.pricing.effect import maximise
@@ -224,6 +225,46 @@ def test_maximise_stays_inside_and_survives_overflow() -> None:
     assert value == pytest.approx(at(weight)[0])
     assert maximise(lambda w: (-w, -1.0, 0.0), 3.0) == (0.0, 0.0)
     assert maximise(lambda w: (2 * w, 2.0, 0.0), 3.0) == (6.0, 3.0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.floats(1e-6, 30.0)), min_size=1, max_size=5),
+    st.floats(0.0, 300.0),
+    st.floats(0.0, 3.0),
+    st.sampled_from([1, -1]),
+    st.floats(0.1, 10.0),
+)
+@settings(max_examples=300)
+def test_best_weight_of_counts_is_where_the_slope_ends(
+    masses: list[tuple[int, float]], earned: float, charge: float, sign: int, largest: float
+) -> None:
+    levels = np.array([[float(value), 0.0, mass] for value, mass in masses])
+    weight, gain = matching._best_weight(levels, len(levels), earned, charge, sign, largest)
+
+    def slope(w: float) -> float:
+        """The slope divided by its largest term, so that nothing overflows."""
+        top = max(max(math.log(m * v) + sign * w * v for v, m in masses), 0.0)
+        expected = sum(math.exp(math.log(m * v) + sign * w * v - top) for v, m in masses)
+        return sign * ((earned - sign * charge) * math.exp(-top) - expected)
+
+    assert 0.0 <= weight <= largest
+    # the weight is settled to 1e-12 of itself: a little before it the slope rises, a little after it falls
+    near = 1e-9 * (1 + weight)
+    assert weight <= near or slope(weight - near) >= 0
+    assert weight >= largest - near or slope(weight + near) <= 0
+    assert gain >= 0.0
+
+
+def test_a_step_of_newton_that_passes_the_largest_weight_comes_back() -> None:
+    """The first step from 0 ends at 4.14: the best of 13 w − 0.15 (e^w − 1) − 0.005 (e^2w − 1) was taken to be at 4."""
+    levels = np.array([[1.0, 0.0, 0.15], [2.0, 0.0, 0.005]])
+    weight, gain = matching._best_weight(levels, 2, 13.0, 0.0, 1, 4.0)
+    found = optimize.minimize_scalar(
+        lambda w: 0.15 * math.expm1(w) + 0.005 * math.expm1(2 * w) - 13 * w, bounds=(0, 4), method="bounded",
+        options={"xatol": 1e-12},
+    )  # fmt: skip
+    assert weight == pytest.approx(found.x, abs=1e-6)  # the value is flat to 1e-12 within 1e-6 of the best
+    assert gain == pytest.approx(-found.fun, rel=1e-12)
 
 
 @given(SEEDS)

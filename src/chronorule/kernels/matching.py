@@ -526,9 +526,11 @@ def _best_weight(
                 term = levels[j, 2] * levels[j, 0] * np.exp(sign * weight * levels[j, 0] - top)
                 total += term
                 moment += term * levels[j, 0]
-            step = (goal - np.log(total) - top) * total / (sign * moment)
-            weight = min(max(weight + step, 0.0), largest)
-            if abs(step) <= 1e-12 * (1.0 + weight) or weight == largest:
+            moved = weight + (goal - np.log(total) - top) * total / (sign * moment)
+            moved = min(max(moved, 0.0), largest)  # a step that passes the root may end at `largest`: go on from there
+            settled = abs(moved - weight) <= 1e-12 * (1.0 + weight)
+            weight = moved
+            if settled:
                 break
     gain = weight * sign * target
     for j in range(size):
