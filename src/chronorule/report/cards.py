@@ -154,8 +154,8 @@ def _timelines(records: Record, rule: Record, name: str) -> str:
         entries.append((JEWEL.format("outside"), f"{head} while not at risk, not counted"))
     return (
         f"<h4>Seen in {'one entity' if len(found) == 1 else f'{len(found)} entities'}</h4>"
-        '<p class="soft">Chosen to show how the rule works, not at random: the first of the log whose picture is '
-        f"clear, and an exception where there is one. Across: {escape(unit)} since the start of the period.</p>"
+        '<p class="legend">Examples, not a sample: the first of the log whose picture is clear, and an exception '
+        f"where there is one. Across: {escape(unit)} since the start of the period.</p>"
         f'<div class="pictures">{"".join(figures)}</div>{legend(entries)}'
     )
 

@@ -13,7 +13,7 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-from chronorule.report.words import decimal
+from chronorule.report.words import amount, decimal
 
 Record = Mapping[str, Any]
 
@@ -280,5 +280,5 @@ def followed_words(found: Record, head: str, unit: str) -> str:
     if not found["followed"]:
         return f"No {head} followed while it counted."
     count = f"{found['followed']} {head}"
-    first = f"{decimal(found['first_after'])} {unit}"
+    first = amount(found["first_after"], unit)
     return f"{count} followed, {'the first ' if found['followed'] > 1 else ''}{first} later."

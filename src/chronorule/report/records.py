@@ -15,7 +15,7 @@ from chronorule.model import RuleModel, WeightedRule
 from chronorule.model.words import STOPPED, searched_before_the_last_change
 from chronorule.report.expectation import Expectation
 from chronorule.report.timelines import timelines
-from chronorule.report.words import GLOSSARY, SAYS, certificate_words, overview_words, sentence
+from chronorule.report.words import GLOSSARY, SAYS, certificate_words, duration, overview_words, sentence
 from chronorule.rules import format_rule
 
 VERSION = 1  # of the form of the records
@@ -76,7 +76,7 @@ def plain_values(value: Any) -> Any:
 
 
 def _model(model: RuleModel) -> dict[str, Any]:
-    told = model.to_dict()
+    told = {**model.to_dict(), "duration": duration(model.feature, model.training.unit)}
     left_out = ("rules", "head", "notes", "suggestive", "certificate", "rounds", "options", "stopped")
     return {name: value for name, value in told.items() if name not in left_out}
 

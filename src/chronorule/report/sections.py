@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from chronorule.report.charts import likelihood_chart
 from chronorule.report.parts import Record, count, facts, number, table, unit_of
-from chronorule.report.words import decimal
+from chronorule.report.words import amount, decimal
 
-MOST_PREDICATES = 40  # rows of the table; the records hold all
+MOST_PREDICATES = 20  # rows of the table; the records hold all
 
 
 def totals_section(records: Record) -> str:
@@ -153,7 +154,7 @@ def data_section(records: Record) -> str:
         for p in shown
     ]
     more = len(data["predicates"]) - len(shown)
-    rest = f'<p class="soft">and {count(more, "predicate", "predicates")} more.</p>' if more else ""
+    rest = f'<p class="soft">and {count(more, "predicate", "predicates")} more, in the records.</p>' if more else ""
     often = table("How often each predicate occurs", ["Predicate", "Events", "Entities", "Share"], rows)
     return facts(pairs, "options") + spreads + often + rest
 
@@ -169,16 +170,17 @@ def options_section(records: Record) -> str:
     else:
         recurs = "may recur at any time"
     cuts = ", ".join(map(decimal, model["cuts"]))
-    base = ", ".join("–" if level is None else f"{level:.4g}" for level in model["baseline"])
+    base = ", ".join("–" if level is None else decimal(math.exp(level)) for level in model["baseline"])
+    unit = unit_of(records)
     pairs = [
         ("Head", f"{head['name']}: {recurs}"),
         ("A rule counts", {"exists": "once it has completed", "count": "as often as it has matched"}[model["feature"]]),
-        ("How long it counts", model["kernel"]),
-        ("Span of a match", "any" if model["span"] is None else decimal(model["span"])),
+        ("How long it counts", f"{model['duration']} ({model['kernel']})"),
+        ("Span of a match", "any" if model["span"] is None else f"at most {amount(model['span'], unit)}"),
         ("Base rates of entities", {"gamma": f"spread by a gamma law, variance {decimal(model['variance'])}",
                                     "none": "alike", "entity": "one for each"}[model["heterogeneity"]]),
         ("Base rate by time", f"changes at {cuts} after the start" if cuts else "constant"),
-        ("Baseline, log-rate", base),
+        ("Base rate", f"{base} heads per {unit.removesuffix('s') if unit != 'units of time' else 'unit of time'}"),
         ("Penalty", decimal(model["penalty"])),
     ]  # fmt: skip
     parts = [facts([(name, escape(value)) for name, value in pairs], "options")]

@@ -22,8 +22,9 @@ Flags = NDArray[np.bool_]
 AS_IT_SAYS, AGAINST_IT = 3, 1  # pictures of a rule
 LOOKED_AT = 60  # completions that are looked at for pictures that are not crowded
 CROWDED = 24  # marks in a picture
+NARROW = 0.1  # share of a picture that lies after the completion
 MOST_MARKS = 40  # of one predicate in one picture: those nearest to the completion
-MARGIN = 0.06  # share of the picture that is shown before the match
+MARGIN = 0.15  # share of the picture that is shown before the match
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,11 @@ class Timeline:
     heads_hidden: int
 
     @property
-    def marks(self) -> int:
-        """How crowded the picture is."""
-        return len(self.heads) + sum(len(lane.matched) + len(lane.others) for lane in self.lanes)
+    def clutter(self) -> int:
+        """How hard it is to see anything: marks beyond what a picture bears, and little room after the completion."""
+        marks = len(self.heads) + sum(len(lane.matched) + len(lane.others) for lane in self.lanes)
+        narrow = self.stop - self.completed < NARROW * (self.stop - self.start)
+        return max(marks - CROWDED, 0) + narrow * CROWDED
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -141,10 +144,10 @@ def _least_crowded(candidates: Iterator[Timeline], most: int) -> list[Timeline]:
     clear = 0
     for place, line in enumerate(candidates):
         seen.append(line)
-        clear += line.marks <= CROWDED
+        clear += line.clutter == 0
         if clear == most or place + 1 == LOOKED_AT:
             break
-    return sorted(seen, key=lambda line: max(line.marks, CROWDED))[:most]
+    return sorted(seen, key=lambda line: line.clutter)[:most]
 
 
 def _timeline(known: Expectation, rule: Rule, starts: Starts, place: int, followed: int) -> Timeline:

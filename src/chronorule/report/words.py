@@ -110,10 +110,10 @@ def listed(words: Sequence[str], joint: str = "and") -> str:
 
 def amount(value: float, unit: str) -> str:
     """12 hours, 1 hour, 3.5 units of time."""
-    name = "units of time" if unit == "time" else unit
-    if value == 1:
-        name = "unit of time" if unit == "time" else unit.removesuffix("s")
-    return f"{decimal(value)} {name}"
+    one, many = (
+        ("unit of time", "units of time") if unit in ("time", "units of time") else (unit.removesuffix("s"), unit)
+    )
+    return f"{decimal(value)} {one if value == 1 else many}"
 
 
 def condition(rule: Rule, statics: Collection[str] = ()) -> str:
