@@ -7,6 +7,7 @@ for the values of rules, or of bounds, and of a set of rules for the weights tha
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -221,6 +222,11 @@ class Clock:
     def evaluations(self) -> int:
         """Rules priced since the run began."""
         return self.problem.oracle.evaluations - self.evaluations_before
+
+    @property
+    def nodes_left(self) -> int:
+        """How many more nodes the budget allows, as far as it says."""
+        return sys.maxsize if self.budget.nodes is None else max(0, self.budget.nodes - self.nodes)
 
     @property
     def spent(self) -> bool:

@@ -25,6 +25,12 @@ class Keeper:
         self._runners_up: list[tuple[float, int, str, Rule]] = []  # (−worth, length, key, rule), the best first
         self._refused: set[Rule] = set()
 
+    def may_matter(self, values: Float64, worths: Float64) -> NDArray[np.bool_]:
+        """Which rules, priced so or at most so, could win or be runners-up."""
+        least = self._runners_up[-1][0] if len(self._runners_up) >= self.problem.task.runners_up else math.inf
+        winning = (values > self.value) & (worths > self.problem.task.needed)
+        return np.asarray(winning | ((values > 0) & (-worths < least)))
+
     def offer(self, values: Float64, worths: Float64, rule_at: Callable[[int], Rule]) -> None:
         """Rules by their objective and their gain less description length; `rule_at` writes one of them down."""
         task = self.problem.task

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chronorule.kernels.growing import Chains
 from chronorule.kernels.matching import Bodies
 from chronorule.rules import Relation, Rule
 
@@ -19,103 +20,152 @@ Float64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Chains of timed predicates, by column, with static predicates beside them; what may still be added to each."""
+    """Chains and the targets below each: the (end, interval) pairs that a rule below may still reach.
 
-    columns: Int32  # [N, longest] timed predicates in order
-    joined: Flags  # [N, longest] Equal to the one before
-    timed: Int64  # [N] how many
-    statics: Int32  # [N, longest] static predicates, rising
-    static: Int64  # [N] how many
-    open_timed: Flags  # [N, timed columns] may still be added
-    open_static: Flags  # [N, static columns]
-    alive: Int64  # [N] mask of the intervals of the weight in which something can still pass
-    bound: Float64  # [N] on the objective of everything below
+    Nodes of one family differ in their last step only, and stand together.
+    """
+
+    chains: Chains
+    family: Int64  # [N]
+    bound: Float64  # [N] on the objective of every rule below
+    offsets: Int64  # [N + 1] of the targets
+    ends: Int32
+    intervals: Int32
+    values: Float64  # what a target can reach, before charges
 
     def __len__(self) -> int:
-        return len(self.timed)
+        return len(self.family)
 
-    @classmethod
-    def root(cls, longest: int, timed: int, statics: int, intervals: int) -> Nodes:
-        """The empty body, to which everything may be added."""
-        return cls(
-            np.full((1, longest), -1, np.int32),
-            np.zeros((1, longest), np.bool_),
-            np.zeros(1, np.int64),
-            np.full((1, longest), -1, np.int32),
-            np.zeros(1, np.int64),
-            np.ones((1, timed), np.bool_),
-            np.ones((1, statics), np.bool_),
-            np.full(1, (1 << intervals) - 1, np.int64),
-            np.full(1, np.inf),
-        )
-
-    def take(self, rows: Int64 | slice) -> Nodes:
+    def take(self, rows: Int64) -> Nodes:
         """Some of the nodes."""
-        return Nodes(*(getattr(self, field.name)[rows] for field in fields(self)))
-
-    @property
-    def length(self) -> Int64:
-        """Predicates of each body: [N]."""
-        return self.timed + self.static
-
-    def children(self, rows: Int64, child: Int64) -> Nodes:
-        """For each (row, child) the node with one more predicate; see `expand_chains` for how children are numbered."""
-        grown = self.take(rows)
-        width = self.open_timed.shape[1]
-        is_static = child >= 2 * width
-        some = np.flatnonzero(~is_static)
-        grown.columns[some, grown.timed[some]] = child[some] % max(width, 1)
-        grown.joined[some, grown.timed[some]] = child[some] >= width
-        grown.timed[some] += 1
-        others = np.flatnonzero(is_static)
-        grown.statics[others, grown.static[others]] = child[others] - 2 * width
-        grown.static[others] += 1
-        return grown
-
-    def last_class(self) -> tuple[Int64, Int32]:
-        """Offsets and columns of the predicates of each node's last Equal class."""
-        places = np.arange(self.columns.shape[1])
-        opens = ~self.joined & (places < self.timed[:, None])
-        start = np.where(opens, places, -1).max(axis=1, initial=-1)
-        inside = (places >= np.maximum(start, 0)[:, None]) & (places < self.timed[:, None])
-        offsets = np.concatenate([[0], np.cumsum(inside.sum(axis=1))]).astype(np.int64)
-        return offsets, self.columns[inside]
-
-    def bodies(self, timed_codes: Int32, static_codes: Int32) -> Bodies:
-        """The nodes' bodies for the matcher."""
-        places = np.arange(self.columns.shape[1])
-        held = places < self.timed[:, None]
-        opens = (held & ~self.joined)[held]
-        rank = np.cumsum(~self.joined & held, axis=1) - 1
-        classes = (~self.joined & held).sum(axis=1)
-        starts = np.flatnonzero(opens)
-        class_offsets = np.concatenate([[0], np.cumsum(classes)]).astype(np.int64)
-        members = timed_codes[self.columns[held]].astype(np.int32)
-        static_held = places < self.static[:, None]
-        none = np.zeros(0, np.int64)
-        return Bodies(
-            class_offsets,
-            np.append(starts, len(members)).astype(np.int64),
-            members,
-            (np.int64(1) << rank[held][starts].astype(np.int64)) - 1,
-            np.where(classes > 0, np.int64(1) << np.maximum(classes - 1, 0).astype(np.int64), 0),
-            np.ones(len(self), np.bool_),
-            np.concatenate([[0], np.cumsum(self.static)]).astype(np.int64),
-            static_codes[self.statics[static_held]].astype(np.int32),
-            np.zeros(len(self) + 1, np.int64),
-            none,
-            none,
+        sizes = np.diff(self.offsets)[rows]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        targets = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], sizes)
+        return Nodes(
+            take(self.chains, rows),
+            self.family[rows],
+            self.bound[rows],
+            offsets,
+            self.ends[targets],
+            self.intervals[targets],
+            self.values[targets],
         )
 
-    def rule(self, row: int, head: str, timed: Sequence[str], static: Sequence[str], sign: int) -> Rule:
-        """One node's rule."""
-        size = int(self.timed[row])
-        names = [timed[k] for k in self.columns[row, :size]]
-        relations = [(k - 1, Relation.EQUAL if self.joined[row, k] else Relation.BEFORE, k) for k in range(1, size)]
-        names += [static[k] for k in self.statics[row, : int(self.static[row])]]
-        return Rule.build(head, names, relations, sign)
+    def by_bound(self) -> Nodes:
+        """Families in rising order of their best bound, and within each the nodes in rising order of theirs."""
+        best = np.full(int(self.family.max(initial=-1)) + 1, -np.inf)
+        np.maximum.at(best, self.family, self.bound)
+        return self.take(np.lexsort((self.bound, self.family, best[self.family])))
 
 
-def joined_together(parts: Sequence[Nodes]) -> Nodes:
-    """All nodes of several batches."""
-    return Nodes(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Nodes)))
+def root(longest: int, timed: int, statics: int) -> Chains:
+    """The empty body, to which everything may be added."""
+    return Chains(
+        np.full((1, longest), -1, np.int32),
+        np.zeros((1, longest), np.bool_),
+        np.zeros(1, np.int64),
+        np.full((1, longest), -1, np.int32),
+        np.zeros(1, np.int64),
+        np.ones((1, timed), np.bool_),
+        np.ones((1, timed), np.bool_),
+        np.ones((1, statics), np.bool_),
+        np.ones((1, timed + 1), np.bool_),
+    )
+
+
+def empty(size: int, longest: int, timed: int, statics: int) -> Chains:
+    """Room for chains."""
+    return Chains(
+        np.empty((size, longest), np.int32),
+        np.empty((size, longest), np.bool_),
+        np.empty(size, np.int64),
+        np.empty((size, longest), np.int32),
+        np.empty(size, np.int64),
+        np.empty((size, timed), np.bool_),
+        np.empty((size, timed), np.bool_),
+        np.empty((size, statics), np.bool_),
+        np.empty((size, timed + 1), np.bool_),
+    )
+
+
+def take(chains: Chains, rows: Int64) -> Chains:
+    """Some of the chains."""
+    return Chains._make(part[rows] for part in chains)
+
+
+def lengths(chains: Chains) -> Int64:
+    """Predicates of each chain."""
+    return chains.timed + chains.static
+
+
+def last_steps(chains: Chains, width: int) -> Int64:
+    """The step that made each chain of the one before it, as children are numbered; -1 for the empty chain."""
+    rows = np.arange(len(chains.timed))
+    places = np.maximum(chains.timed - 1, 0)
+    timed = chains.columns[rows, places] + np.where(chains.joined[rows, places], width, 0)
+    static = chains.statics[rows, np.maximum(chains.static - 1, 0)] + 2 * width
+    return np.where(chains.static > 0, static, np.where(chains.timed > 0, timed, -1)).astype(np.int64)
+
+
+def without_last_step(chains: Chains) -> Chains:
+    """Each chain as it was before its last step."""
+    static = np.maximum(chains.static - 1, 0)
+    timed = np.where(chains.static > 0, chains.timed, np.maximum(chains.timed - 1, 0))
+    return chains._replace(timed=timed, static=static)
+
+
+def with_step(chains: Chains, steps: Int64, width: int) -> Chains:
+    """Each chain with one more step."""
+    grown = Chains._make(part.copy() for part in chains)
+    timed = np.flatnonzero(steps < 2 * width)
+    grown.columns[timed, grown.timed[timed]] = steps[timed] % max(width, 1)
+    grown.joined[timed, grown.timed[timed]] = steps[timed] >= width
+    grown.timed[timed] += 1
+    others = np.flatnonzero(steps >= 2 * width)
+    grown.statics[others, grown.static[others]] = steps[others] - 2 * width
+    grown.static[others] += 1
+    return grown
+
+
+def last_class(chains: Chains) -> tuple[Int64, Int32]:
+    """Offsets and columns of the predicates of each chain's last Equal class."""
+    places = np.arange(chains.columns.shape[1])
+    held = places < chains.timed[:, None]
+    start = np.where(~chains.joined & held, places, -1).max(axis=1, initial=-1)
+    inside = (places >= np.maximum(start, 0)[:, None]) & held
+    offsets = np.concatenate([[0], np.cumsum(inside.sum(axis=1))]).astype(np.int64)
+    return offsets, chains.columns[inside]
+
+
+def bodies(chains: Chains, timed_codes: Int32, static_codes: Int32) -> Bodies:
+    """The chains' bodies for the matcher."""
+    places = np.arange(chains.columns.shape[1])
+    held = places < chains.timed[:, None]
+    opens = held & ~chains.joined
+    rank = np.cumsum(opens, axis=1) - 1
+    classes = opens.sum(axis=1)
+    starts = np.flatnonzero(opens[held])
+    members = timed_codes[chains.columns[held]].astype(np.int32)
+    none = np.zeros(0, np.int64)
+    return Bodies(
+        np.concatenate([[0], np.cumsum(classes)]).astype(np.int64),
+        np.append(starts, len(members)).astype(np.int64),
+        members,
+        (np.int64(1) << rank[held][starts].astype(np.int64)) - 1,
+        np.where(classes > 0, np.int64(1) << np.maximum(classes - 1, 0).astype(np.int64), 0),
+        np.ones(len(classes), np.bool_),
+        np.concatenate([[0], np.cumsum(chains.static)]).astype(np.int64),
+        static_codes[chains.statics[places < chains.static[:, None]]].astype(np.int32),
+        np.zeros(len(classes) + 1, np.int64),
+        none,
+        none,
+    )
+
+
+def as_rule(chains: Chains, row: int, head: str, timed: Sequence[str], static: Sequence[str], sign: int) -> Rule:
+    """One chain's rule."""
+    size = int(chains.timed[row])
+    names = [timed[k] for k in chains.columns[row, :size]]
+    relations = [(k - 1, Relation.EQUAL if chains.joined[row, k] else Relation.BEFORE, k) for k in range(1, size)]
+    names += [static[k] for k in chains.statics[row, : int(chains.static[row])]]
+    return Rule.build(head, names, relations, sign)

@@ -1,0 +1,205 @@
+"""The tree of all chains of a grammar with one sign, as the exact search walks it (design 7)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronorule.kernels.branching import Batch
+from chronorule.kernels.growing import Chains, Laws, Sums, grow, mark_targets, next_steps
+from chronorule.pricing import closed_form_gain
+from chronorule.pricing.bounds import ChainBounds
+from chronorule.rules import Rule
+from chronorule.search import nodes
+from chronorule.search.base import Subproblem
+from chronorule.search.keeper import Keeper
+from chronorule.search.nodes import Nodes
+from chronorule.search.thresholds import Thresholds
+
+Flags = NDArray[np.bool_]
+Int8 = NDArray[np.int8]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+class ChainTree:
+    """Chains of one sign: each node a chain, its children the chains with one more predicate."""
+
+    def __init__(self, problem: Subproblem, sign: int) -> None:
+        task = problem.task
+        grammar = task.grammar
+        self.problem, self.sign = problem, sign
+        self.timed, self.static = grammar.timed, grammar.static
+        self.longest = grammar.lengths.stop - 1
+        self.bounds = ChainBounds(problem.oracle, grammar, sign, task.objective)
+        self.charges = self.bounds.charges(self.longest + 3)
+        self.thresholds = Thresholds(task)
+        feature = problem.oracle.grounding.feature
+        # whether a rule's value follows from its first completions, and need not be matched for
+        self.exact = feature.kind == "exists" and feature.kernel.name == "step" and feature.span is None
+        names = [*self.timed, *self.static]
+        conflict = np.zeros((len(names), len(names)), np.bool_)
+        for one, other in grammar.forbidden_pairs:
+            if one in names and other in names:
+                a, b = names.index(one), names.index(other)
+                conflict[a, b] = conflict[b, a] = True
+        self.laws = Laws(
+            len(self.timed),
+            self.longest,
+            grammar.repeats,
+            "before" in grammar.relations,
+            "equal" in grammar.relations,
+            np.array([self.timed.index(name) for name in grammar.prefix], np.int64),
+            np.array([name in grammar.required for name in names], np.bool_),
+            conflict,
+        )
+
+    def root(self) -> Nodes:
+        """The empty chain, below which every rule lies."""
+        width, intervals = self.bounds.width, self.bounds.intervals
+        best = self.bounds.everything()
+        ends = np.repeat(np.arange(width + (1 if self.static else 0)), intervals)
+        everywhere = np.resize(np.arange(intervals), len(ends))
+        bound = float((best - self.charges[1]).max()) - self.thresholds.given_up[1]
+        return Nodes(
+            nodes.root(self.longest, width, len(self.static)),
+            np.zeros(1, np.int64),
+            np.full(1, bound),
+            np.array([0, len(ends)], np.int64),
+            ends.astype(np.int32),
+            everywhere.astype(np.int32),
+            best[everywhere],
+        )
+
+    def room(self, some: Nodes) -> Int64:
+        """How many numbers the expansion of each node takes, at most."""
+        chains = some.chains
+        children = chains.open_after.sum(axis=1) + chains.open_equal.sum(axis=1) + chains.open_static.sum(axis=1)
+        return np.asarray((children + chains.closing.sum(axis=1)) * (2 + np.diff(some.offsets)))
+
+    def expand(self, some: Nodes, keeper: Keeper) -> Nodes:
+        """Price the children of nodes, offer those that are rules, and return those below which a better may be."""
+        laws, chains = self.laws, some.chains
+        size = nodes.lengths(chains)
+        rows = np.empty(len(some) * self.bounds.n_children, np.int64)
+        row_offsets = np.empty(len(some) + 1, np.int64)
+        next_steps(laws, chains, rows, row_offsets)
+        rows = rows[: row_offsets[-1]]
+        per_node, targets = np.diff(row_offsets), np.diff(some.offsets)
+        sum_offsets = np.concatenate([[0], np.cumsum(per_node * (2 + targets))]).astype(np.int64)
+        sums = self._expanded(some, row_offsets, rows, sum_offsets)
+
+        node = np.repeat(np.arange(len(some)), per_node)
+        place = np.arange(len(rows)) - row_offsets[node]
+        at = sum_offsets[node] + place * (2 + targets[node])
+        marks = np.zeros(len(sums), np.int8)
+        counts = np.zeros((len(rows), 2), np.int64)
+        own = np.empty(len(rows))
+        least = self.thresholds.least(keeper.value)
+        found = Sums(row_offsets, rows, some.offsets, some.ends, some.intervals, sum_offsets, sums, self.charges)
+        mark_targets(laws, size, found, least, 1 if self.exact else 0, marks, counts, own)
+        self._offer(keeper, chains, node, rows, sums[at], sums[at + 1], own)
+        return self._grown(chains, found, marks, counts)
+
+    def _expanded(self, some: Nodes, row_offsets: Int64, rows: Int64, sum_offsets: Int64) -> Float64:
+        first = np.ones(len(some), np.bool_)
+        first[1:] = some.family[1:] != some.family[:-1]
+        bases = nodes.without_last_step(nodes.take(some.chains, np.flatnonzero(first)))
+        offsets, members = nodes.last_class(some.chains)
+        batch = Batch(
+            np.cumsum(first) - 1,
+            nodes.last_steps(some.chains, self.bounds.width),
+            offsets,
+            members,
+            row_offsets,
+            rows,
+            some.offsets,
+            some.ends,
+            some.intervals,
+            sum_offsets,
+        )
+        return self.bounds.expand(nodes.bodies(bases, self.bounds.timed_codes, self.bounds.static_codes), batch)
+
+    def _grown(self, parents: Chains, found: Sums, marks: Int8, counts: Int64) -> Nodes:
+        size, total = int((counts[:, 0] > 0).sum()), int(counts[:, 1].sum())
+        children = nodes.empty(size, self.longest, len(self.timed), len(self.static))
+        family = np.empty(size, np.int64)
+        offsets = np.zeros(size + 1, np.int64)
+        ends, intervals, values = np.empty(total, np.int32), np.empty(total, np.int32), np.empty(total)
+        bound = np.empty(size)
+        grow(self.laws, parents, found, marks, counts, children, family, offsets, ends, intervals, values, bound)
+        bound -= self.thresholds.given_up[np.minimum(nodes.lengths(children) + 1, self.longest)]
+        return Nodes(children, family, bound, offsets, ends, intervals, values)
+
+    # ---- the children that are rules
+
+    def _offer(
+        self,
+        keeper: Keeper,
+        chains: Chains,
+        node: Int64,
+        rows: Int64,
+        observed: Float64,
+        expected: Float64,
+        own: Float64,
+    ) -> None:
+        """Price the children that are rules of the grammar and may matter, and hand them to the keeper."""
+        size = nodes.lengths(chains)[node] + 1
+        self.problem.oracle.evaluations += len(rows) if self.exact else 0
+        lengths = np.asarray(self.problem.task.grammar.lengths)
+        if self.exact:
+            some = np.flatnonzero((observed + expected > 0) & np.isin(size, lengths))
+            value, gain = self._values(observed[some], expected[some], size[some])
+        else:
+            some = np.flatnonzero((own > self.thresholds.least(keeper.value)[size]) & np.isin(size, lengths))
+            value = gain = own[some]
+        children = nodes.with_step(nodes.take(chains, node[some]), rows[some], self.bounds.width)
+        worth = gain - self.thresholds.description[nodes.lengths(children), children.static]
+        matter = np.flatnonzero(keeper.may_matter(self._objective(value, worth), worth))
+        children = nodes.take(children, matter)
+        fit = np.flatnonzero(self._are_rules(children))
+        if len(fit) == 0:
+            return
+        children, value, worth = nodes.take(children, fit), value[matter[fit]], worth[matter[fit]]
+        if not self.exact:
+            value, gain = self._matched(children)
+            worth = gain - self.thresholds.description[nodes.lengths(children), children.static]
+
+        def rule_at(row: int) -> Rule:
+            return nodes.as_rule(children, row, self.problem.task.head, self.timed, self.static, self.sign)
+
+        keeper.offer(self._objective(value, worth), worth, rule_at)
+
+    def _objective(self, value: Float64, worth: Float64) -> Float64:
+        return worth if self.problem.task.objective == "worth" else value
+
+    def _values(self, observed: Float64, expected: Float64, size: Int64) -> tuple[Float64, Float64]:
+        """(objective before description, gain) from the sums after first completions."""
+        oracle = self.problem.oracle
+        charge = oracle.penalty * size.astype(np.float64)
+        gain = closed_form_gain(observed, expected, charge, self.sign, oracle.largest_weight)[0]
+        if self.problem.task.objective == "gradient":
+            return self.sign * (observed - expected) - charge, gain
+        return gain, gain
+
+    def _matched(self, chains: Chains) -> tuple[Float64, Float64]:
+        """The same by matching, where first completions do not say all."""
+        oracle, task = self.problem.oracle, self.problem.task
+        bodies = nodes.bodies(chains, self.bounds.timed_codes, self.bounds.static_codes)
+        if task.objective != "gradient":
+            gain = oracle.gains(bodies, self.sign)[0]
+            return gain, gain
+        value = oracle.rewards(bodies, self.sign)
+        return value, oracle.gains(bodies, self.sign)[0] if task.stop == "evidence" else value
+
+    def _are_rules(self, chains: Chains) -> Flags:
+        """Which chains hold all that the grammar requires."""
+        enough = chains.timed >= len(self.laws.prefix)
+        width, places = len(self.timed), np.arange(chains.columns.shape[1])
+        for column in np.flatnonzero(self.laws.required).tolist():
+            if column < width:
+                enough &= ((chains.columns == column) & (places < chains.timed[:, None])).any(axis=1)
+            else:
+                enough &= ((chains.statics == column - width) & (places < chains.static[:, None])).any(axis=1)
+        return np.asarray(enough)
