@@ -15,7 +15,18 @@ import chronorule as cr
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "api.md").read_text(encoding="utf-8")
 HEADINGS = dict(re.findall(r"^### `(\w+)(.*)`$", PAGE, flags=re.MULTILINE))
-TABLED = ("EventLog", "Exposure", "Rule", "Grammar", "RuleModel", "WeightedRule", "Study", "Oracle", "Evidence")
+TABLED = (
+    "EventLog",
+    "Exposure",
+    "Rule",
+    "Grammar",
+    "RuleModel",
+    "WeightedRule",
+    "Study",
+    "Oracle",
+    "Evidence",
+    "Verdict",
+)
 
 
 def section(name: str) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from chronorule.io.table import read_events, write_events
     from chronorule.model import RuleModel, Study, WeightedRule, reweigh
     from chronorule.model.store import load
+    from chronorule.model.verify import verify
     from chronorule.pricing import Evidence, Oracle
     from chronorule.report import report_records, write_report
     from chronorule.rules import Relation, Rule, format_rule, parse_rule, parse_rules
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from chronorule.rules.description import description_length
     from chronorule.rules.enumeration import enumerate_rules
     from chronorule.rules.grammar import Grammar
+    from chronorule.search.verify import Verdict
     from chronorule.simulate import Simulated, paper_suite, simulate
 
 _HOMES = {
@@ -32,6 +34,7 @@ _HOMES = {
     "io.table": ["read_events", "write_events"],
     "model": ["RuleModel", "Study", "WeightedRule", "reweigh"],
     "model.store": ["load"],
+    "model.verify": ["verify"],
     "pricing": ["Evidence", "Oracle"],
     "report": ["report_records", "write_report"],
     "rules": ["Relation", "Rule", "format_rule", "parse_rule", "parse_rules"],
@@ -40,6 +43,7 @@ _HOMES = {
     "rules.description": ["description_length"],
     "rules.enumeration": ["enumerate_rules"],
     "rules.grammar": ["Grammar"],
+    "search.verify": ["Verdict"],
     "simulate": ["Simulated", "paper_suite", "simulate"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -59,6 +63,7 @@ __all__ = [
     "RuleModel",
     "Simulated",
     "Study",
+    "Verdict",
     "WeightedRule",
     "__version__",
     "completions",
@@ -80,6 +85,7 @@ __all__ = [
     "reweigh",
     "simulate",
     "step",
+    "verify",
     "window",
     "write_events",
     "write_report",
