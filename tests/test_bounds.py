@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from chronorule.kernels.branching import best_later, best_union
+from chronorule.pricing.bounds import ChainBounds
+from chronorule.rules import Grammar, Rule
+from chronorule.search.chains import ChainTree
+from chronorule.search.nodes import as_rule
+from search_worlds import random_problem
+
+Floats = NDArray[np.float64]
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -63,3 +73,103 @@ def test_best_later_is_the_largest_from_here_on(seed: int) -> None:
     for begin, end in itertools.pairwise(offsets.tolist()):
         for s, j in itertools.product(range(begin, end), range(values.shape[1])):
             assert found[s, j] == max(0.0, *values[s:end, j].tolist())
+
+
+# ---- of chains
+
+
+class Bystander:
+    """Stands for the keeper of a search that never finds anything, so that nothing is left out for being too small."""
+
+    def __init__(self) -> None:
+        self.value = 0.0
+        self.offered: dict[Rule, float] = {}
+
+    def may_matter(self, values: Floats, worths: Floats) -> NDArray[np.bool_]:
+        """Everything."""
+        return np.ones(len(values), np.bool_)
+
+    def offer(self, values: Floats, worths: Floats, rule_at: Callable[[int], Rule]) -> None:
+        """Only remembered."""
+        for place, value in enumerate(values.tolist()):
+            self.offered[rule_at(place)] = value
+
+
+def begins_with(rule: Rule, chain: Rule, grammar: Grammar) -> bool:
+    """Whether a chain grows into the rule: predicates join the last class in code order, and statics come last."""
+    statics = [[name for name in one.predicates if name in grammar.statics] for one in (rule, chain)]
+    timed = [[m for m in one.classes if m[0] not in grammar.statics] for one in (rule, chain)]
+    grown, begun = [sorted(names, key=grammar.static.index) for names in statics]
+    if grown[: len(begun)] != begun or (begun and timed[0] != timed[1]):
+        return False
+    if not timed[1]:
+        return True
+    if len(timed[0]) < len(timed[1]) or timed[0][: len(timed[1]) - 1] != timed[1][:-1]:
+        return False
+    here, last = set(timed[1][-1]), max(map(grammar.timed.index, timed[1][-1]))
+    there = set(timed[0][len(timed[1]) - 1])
+    return here <= there and all(grammar.timed.index(name) > last for name in there - here)
+
+
+@given(SEEDS)
+@settings(max_examples=40)
+def test_bound_of_a_chain_is_at_least_the_value_of_every_rule_that_begins_with_it(seed: int) -> None:
+    posed = random_problem(seed, stop="optimal", taken=(), entities=16, few=3 + seed % 2)
+    problem, grammar = posed.problem, posed.problem.task.grammar
+    if grammar.prefix:
+        return  # a predicate joins the last of a prefix in any order: see the tests of exact search
+    values = {judged.rule(): judged.value for judged in posed.slow.judged() if judged.value > 1e-6}
+    for sign in grammar.signs:
+        tree, bystander = ChainTree(problem, sign), Bystander()
+        level = tree.root()
+        assert all(value <= level.bound[0] + 1e-6 for rule, value in values.items() if rule.sign == sign)
+        while len(level):
+            for row in range(len(level)):
+                if len(level.chains.columns[row]) == 0 or level.chains.timed[row] + level.chains.static[row] == 0:
+                    continue
+                chain = as_rule(level.chains, row, "Y", grammar.timed, grammar.static, sign)
+                for rule, value in values.items():
+                    if rule.sign == sign and rule != chain and begins_with(rule, chain, grammar):
+                        # sums of a few hundred numbers of size up to e^4
+                        assert value <= level.bound[row] + 1e-6, f"{rule} below {chain}"
+            level = tree.expand(level, bystander)  # type: ignore[arg-type]
+        for rule, value in values.items():
+            if rule.sign == sign:
+                assert bystander.offered[rule] == pytest.approx(value, rel=1e-6, abs=1e-6), rule.key
+
+
+@given(SEEDS)
+@settings(max_examples=60)
+def test_ceilings_are_at_least_what_any_completions_earn_at_any_weight(seed: int) -> None:
+    """By event and interval: completions at this and later events of its predicate, weights across the interval."""
+    posed = random_problem(seed, entities=8)
+    oracle, grammar = posed.problem.oracle, posed.problem.task.grammar
+    random = np.random.default_rng(seed)
+    kernel, after, lapsed = oracle.grounding.feature.kernel, oracle.after, oracle.lapsed
+    times = oracle.grounding.index.instant_times
+    for sign, objective in itertools.product(grammar.signs, ("gain", "gradient")):
+        bounds = ChainBounds(oracle, grammar, sign, objective)  # type: ignore[arg-type]
+        events = bounds.events
+        for c in range(len(events.offsets) - 1):
+            rows = range(int(events.offsets[c]), int(events.offsets[c + 1]))
+            for e in rows:
+                same = [f for f in rows if events.columns[f] == events.columns[e] and f >= e]
+                chosen = [f for f in same if random.random() < 0.6] or [e]
+                places = [int(events.instants[f]) for f in chosen]
+                if kernel.name == "step":
+                    heads, expected = after[places[0]]
+                else:
+                    spans = [list(map(float, column)) for column in (after[places, 0], after[places, 1])]
+                    ends = [list(map(float, column)) for column in (lapsed[places, 0], lapsed[places, 1])]
+                    at = times[places].tolist()
+                    order = list(range(len(places)))
+                    heads = union_value(spans[0], ends[0], at, kernel.width, order)
+                    expected = union_value(spans[1], ends[1], at, kernel.width, order)
+                for j in range(bounds.intervals):
+                    ceiling = bounds.tables.latest[e, j]
+                    if objective == "gradient":
+                        assert sign * (heads - expected) <= ceiling + 1e-9
+                        continue
+                    for w in np.linspace(bounds.cuts[j], bounds.cuts[j + 1], 7):
+                        earned = sign * w * heads - math.expm1(sign * w) * expected
+                        assert earned <= ceiling + 1e-9 * (1 + abs(earned)), (e, j, w)

@@ -1,0 +1,162 @@
+"""Exact search is exact: its certified optimum is that of every rule of the grammar, one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chronorule.errors import OptionError
+from chronorule.grounding import Feature, decay, window
+from chronorule.rules import parse_rule
+from chronorule.search import Budget, Outcome, search_of
+from reference_search import UNSURE, verdict
+from search_worlds import Posed, by_hand, random_problem
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def covers(kind: str, partial_orders: bool) -> bool:
+    """Whether exact search takes such a problem at all."""
+    try:
+        search_of("exact").run(random_problem(0, kind, partial_orders).problem, Budget(nodes=0))
+    except OptionError:
+        return False
+    return True
+
+
+COVERED = [(kind, orders) for kind in ("exists", "count") for orders in (False, True) if covers(kind, orders)]
+over_all_covered = pytest.mark.parametrize(
+    ("kind", "partial_orders"), COVERED, ids=[f"{kind}-{'orders' if po else 'chains'}" for kind, po in COVERED]
+)
+
+
+def confirm(posed: Posed, outcome: Outcome) -> None:
+    """The certificate holds, and the best rule is worth what its slow twin says."""
+    task, certificate = posed.problem.task, outcome.certificate
+    true = verdict(posed.slow)
+    value = None if outcome.best is None else task.value(outcome.best)
+    described = f"{task.grammar}, {task.objective}, {task.stop}, {posed.slow.feature}: {outcome}, {true.least}"
+    assert certificate.optimal
+    assert true.confirms(value), described
+    assert true.confirms(certificate.incumbent), described
+    assert certificate.bound == certificate.incumbent
+    for evidence in (*outcome.found, *outcome.runners_up):
+        judged = next(one for one in true.judged.values() if one.rule() == evidence.rule)
+        close = {"rel": UNSURE, "abs": UNSURE}
+        assert evidence.gain == pytest.approx(judged.gain, **close)
+        assert evidence.reward == pytest.approx(judged.reward, **close)
+        assert evidence.description_length == pytest.approx(judged.description_length, **close)
+
+
+@over_all_covered
+@given(SEEDS)
+@settings(max_examples=80)
+def test_certified_optimum_is_that_of_all_rules_one_by_one(kind: str, partial_orders: bool, seed: int) -> None:
+    posed = random_problem(seed, kind, partial_orders)
+    confirm(posed, search_of("exact").run(posed.problem))
+
+
+@over_all_covered
+@pytest.mark.parametrize("objective", ["gain", "gradient", "worth"])
+@pytest.mark.parametrize("stop", ["evidence", "optimal"])
+@given(SEEDS)
+@settings(max_examples=15)
+def test_each_objective_and_each_stop(kind: str, partial_orders: bool, objective: str, stop: str, seed: int) -> None:
+    posed = random_problem(seed, kind, partial_orders, objective=objective, stop=stop)
+    confirm(posed, search_of("exact").run(posed.problem))
+
+
+@over_all_covered
+@given(SEEDS)
+@settings(max_examples=15)
+def test_four_predicates(kind: str, partial_orders: bool, seed: int) -> None:
+    posed = random_problem(seed, kind, partial_orders, few=4, longest=4 if not partial_orders else 3)
+    confirm(posed, search_of("exact").run(posed.problem))
+
+
+@over_all_covered
+@given(SEEDS, st.integers(0, 60))
+@settings(max_examples=25)
+def test_stopped_early_the_bound_still_holds(kind: str, partial_orders: bool, seed: int, nodes: int) -> None:
+    posed = random_problem(seed, kind, partial_orders, few=4)
+    outcome = search_of("exact").run(posed.problem, Budget(nodes=nodes))
+    true, certificate = verdict(posed.slow), outcome.certificate
+    room = UNSURE * (1 + abs(true.least))
+    assert certificate.bound >= true.least - room
+    assert certificate.incumbent <= true.most + room
+    assert certificate.bound >= certificate.incumbent
+    if certificate.optimal:
+        assert true.confirms(certificate.incumbent)
+
+
+@over_all_covered
+@given(SEEDS)
+@settings(max_examples=25)
+def test_runners_up_are_the_best_of_the_rest(kind: str, partial_orders: bool, seed: int) -> None:
+    """By gain less description length, whether they pass or not; a search need not keep all that it left unseen."""
+    posed = random_problem(seed, kind, partial_orders, objective="gain")
+    outcome = search_of("exact").run(posed.problem)
+    worths = [evidence.worth for evidence in outcome.runners_up]
+    assert worths == sorted(worths, reverse=True)
+    assert all(evidence.rule not in posed.problem.task.taken for evidence in outcome.runners_up)
+    assert all(evidence.gain > 0 for evidence in outcome.runners_up)
+
+
+# ---- where it went wrong once, or could
+
+
+@pytest.mark.parametrize(
+    ("events", "options"),
+    [
+        # the third of three Equal predicates never comes after the second
+        (
+            [(1, "A"), (1, "B"), (1, "C"), (0, "C"), (0, "A"), (0.5, "B"), (2, "Y"), (3, "Y")],
+            {"body": ("A", "B", "C"), "max_length": 3},
+        ),
+        ([(1, "A"), (1, "B"), (1, "C"), (2, "Y")], {"body": ("C", "B", "A"), "length": 3, "relations": ("equal",)}),
+        ([(1, "A"), (2, "B"), (3, "C"), (4, "Y")], {"body": ("A", "B", "C"), "length": 3, "prefix": ("A", "B")}),
+        ([(1, "A"), (2, "B"), (2, "C"), (4, "Y")], {"body": ("C", "A", "B"), "length": 3, "prefix": ("A", "B")}),
+        (
+            [(1, "A"), (2, "A"), (3, "A"), (4, "Y")],
+            {"body": ("A",), "length": 3, "repeats": True},
+        ),
+        (
+            [(1, "A"), (1, "B"), (2, "A"), (2, "B"), (3, "Y")],
+            {"body": ("A", "B"), "length": 4, "repeats": True},
+        ),
+    ],
+)
+def test_the_only_rule_there_is_gets_found(events: list[tuple[float, str]], options: dict[str, Any]) -> None:
+    posed = by_hand(events, options)
+    outcome = search_of("exact").run(posed.problem)
+    confirm(posed, outcome)
+    assert outcome.best is not None
+
+
+def test_decay_is_refused_in_one_sentence() -> None:
+    posed = by_hand([(1, "A"), (2, "Y")], {"body": ("A",), "max_length": 1}, feature=Feature("exists", decay(0.5)))
+    with pytest.raises(OptionError, match="no bound for decay kernels yet; use kernel='step' or a window") as refused:
+        search_of("exact").run(posed.problem)
+    assert str(refused.value).count(".") == 1
+
+
+def test_heads_at_the_instant_of_a_completion_are_not_explained_by_it() -> None:
+    posed = by_hand([(1, "A"), (1, "Y"), (5, "B"), (6, "Y")], {"body": ("A", "B"), "max_length": 1})
+    outcome = search_of("exact").run(posed.problem)
+    confirm(posed, outcome)
+    assert outcome.best is not None
+    assert outcome.best.rule == parse_rule("Y <- B")
+
+
+def test_window_that_has_lapsed_no_longer_counts() -> None:
+    events = [(1.0, "A"), (2.0, "B"), (5.0, "Y"), (5.5, "Y")]
+    for width, best in ((1.0, None), (3.0, "Y <- B"), (4.0, "Y <- B")):
+        posed = by_hand(
+            events, {"body": ("A", "B"), "max_length": 1}, feature=Feature("exists", window(width)), base=-3.0
+        )
+        outcome = search_of("exact").run(posed.problem)
+        confirm(posed, outcome)
+        assert (outcome.best and outcome.best.rule.key) == best
