@@ -26,6 +26,7 @@ TABLED = (
     "Oracle",
     "Evidence",
     "Verdict",
+    *("LearningProgress", "Recovery"),
 )
 
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from chronorule.data import demo_log
+    from chronorule.evaluate import Recovery, recovery
     from chronorule.events import EventLog, Exposure, Head, exposure
     from chronorule.grounding import Feature, Kernel, completions, decay, step, window
     from chronorule.io.table import read_events, write_events
+    from chronorule.learner import LearningProgress, RuleLearner
     from chronorule.model import RuleModel, Study, WeightedRule, reweigh
     from chronorule.model.store import load
     from chronorule.model.verify import verify
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "data": ["demo_log"],
     "events": ["EventLog", "Exposure", "Head", "exposure"],
+    "evaluate": ["Recovery", "recovery"],
     "grounding": ["Feature", "Kernel", "completions", "decay", "step", "window"],
     "io.table": ["read_events", "write_events"],
+    "learner": ["LearningProgress", "RuleLearner"],
     "model": ["RuleModel", "Study", "WeightedRule", "reweigh"],
     "model.store": ["load"],
     "model.verify": ["verify"],
@@ -57,9 +61,12 @@ __all__ = [
     "Grammar",
     "Head",
     "Kernel",
+    "LearningProgress",
     "Oracle",
+    "Recovery",
     "Relation",
     "Rule",
+    "RuleLearner",
     "RuleModel",
     "Simulated",
     "Study",
@@ -81,6 +88,7 @@ __all__ = [
     "parse_rule",
     "parse_rules",
     "read_events",
+    "recovery",
     "report_records",
     "reweigh",
     "simulate",

@@ -47,6 +47,10 @@ class ModelError(ChronoruleError, ValueError):
     """A saved model cannot be read as it stands, or a model cannot be saved."""
 
 
+class NotFittedError(ChronoruleError, AttributeError):
+    """A learner was asked for what only a fit leaves behind."""
+
+
 class ChronoruleWarning(UserWarning):
     """The answer stands, but something about the data limits what it means."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import numpy as np
@@ -38,7 +38,7 @@ def reweigh(
     `rules_text` is the text of a rules file (weights in it are not used) or a sequence of rules. `head` is the head's
     name, or a `Head` where it is terminal or reset; without it the rules' own head is taken.
     """
-    rules = _rules(rules_text)
+    rules = given_rules_of(rules_text)
     heads = sorted({rule.head for rule in rules})
     if head is None:
         if len(heads) != 1:
@@ -53,33 +53,55 @@ def reweigh(
         Head(head) if isinstance(head, str) else head,
         Feature(feature, parse_kernel(kernel), span),
         heterogeneity,
-        _cuts(baseline),
+        given_cuts(baseline),
         penalty,
         threads=Threads(threads),
     )
     return weigh(study, rules)
 
 
-def weigh(study: Study, rules: Sequence[Rule], grammar: Grammar | None = None) -> RuleModel:
+def weigh(
+    study: Study,
+    rules: Sequence[Rule],
+    grammar: Grammar | None = None,
+    *,
+    beside: Sequence[Rule] = (),
+    given: Collection[Rule] = (),
+    alpha: float = 0.05,
+    min_support: int = 5,
+    kernels: int = 1,
+) -> RuleModel:
     """A model of the given rules: weighed together, and each with its evidence when refitted without it.
 
     Rules that were searched for among those of a `grammar` are charged their description length; rules that a person
-    named beforehand are not.
+    named beforehand, all without a grammar and else those `given`, are not. The rules `beside` do not belong to the
+    model: each is weighed as if it alone were added, and becomes one of the model's suggestive rules.
     """
     kept, twins = study.distinct(rules)
     fit = study.fit(kept)
 
-    def some(begin: int, end: int) -> list[WeightedRule]:
-        return [_weighted(study, fit, place, grammar) for place in range(begin, end)]
+    def judged(fit: Fit, rule: Rule) -> WeightedRule:
+        charged = None if rule in given else grammar
+        return _weighted(study, fit, fit.rules.index(rule), charged, alpha, min_support, kernels)
 
-    weighted = [item for part in study.threads.over(len(kept), some, smallest=1) for item in part]
+    def some(begin: int, end: int) -> list[WeightedRule]:
+        items = [(fit, rule) for rule in kept[begin:end]]
+        items += [
+            (study.fit([*kept, rule]), rule) for rule in others[max(begin - len(kept), 0) : max(end - len(kept), 0)]
+        ]
+        return [judged(fit, rule) for fit, rule in items]
+
+    others = [rule for rule in beside if rule not in kept]
+    parts = study.threads.over(len(kept) + len(others), some, smallest=1)
+    weighted = [item for part in parts for item in part]
     return RuleModel(
         head=study.head,
         feature=study.feature,
         heterogeneity=study.frailty,
         cuts=study.cuts,
         penalty=study.penalty,
-        rules=tuple(weighted),
+        rules=tuple(weighted[: len(kept)]),
+        suggestive=tuple(weighted[len(kept) :]),
         baseline=tuple(fit.solution.baseline.tolist()),
         baseline_stderr=tuple(fit.solution.baseline_stderr.tolist()),
         variance=fit.solution.variance,
@@ -105,7 +127,7 @@ def weigh(study: Study, rules: Sequence[Rule], grammar: Grammar | None = None) -
     )
 
 
-def _cuts(baseline: Sequence[float] | None) -> tuple[float, ...]:
+def given_cuts(baseline: Sequence[float] | None) -> tuple[float, ...]:
     refusal = OptionError(
         f"baseline={baseline!r} is not a list of times; give the cut points of the base rate in time since the "
         "period's start, as in baseline=[6, 12, 24]."
@@ -118,7 +140,7 @@ def _cuts(baseline: Sequence[float] | None) -> tuple[float, ...]:
         raise refusal from None
 
 
-def _rules(source: str | Rule | Sequence[Rule | str]) -> list[Rule]:
+def given_rules_of(source: str | Rule | Sequence[Rule | str]) -> list[Rule]:
     if isinstance(source, str):
         if "<-" not in source and "\n" not in source.strip() and source.strip().lower().endswith((".txt", ".rules")):
             raise RuleError(
@@ -134,14 +156,16 @@ def _rules(source: str | Rule | Sequence[Rule | str]) -> list[Rule]:
     return [line.rule for line in parse_rules("\n".join(texts))]
 
 
-def _weighted(study: Study, fit: Fit, place: int, grammar: Grammar | None) -> WeightedRule:
+def _weighted(
+    study: Study, fit: Fit, place: int, grammar: Grammar | None, alpha: float, min_support: int, kernels: int
+) -> WeightedRule:
     """A rule with its evidence at the model refitted without it."""
     rule, solution = fit.rules[place], fit.solution
     others = [other for other in fit.rules if other is not rule]
     start = _Without(np.delete(solution.weights, place), solution.baseline, solution.variance)
     without = study.fit(others, start)
     oracle = study.oracle(without)
-    evidence = oracle.evidence(rule, grammar)
+    evidence = oracle.evidence(rule, grammar, kernels)
     return WeightedRule(
         rule=rule,
         weight=float(solution.weights[place]),
@@ -149,6 +173,8 @@ def _weighted(study: Study, fit: Fit, place: int, grammar: Grammar | None) -> We
         gain=max(without.solution.objective - solution.objective, 0.0),
         heads=round(float(oracle.effect(rule).heads_on.sum())),
         evidence=evidence,
+        alpha=alpha,
+        min_support=min_support,
     )
 
 

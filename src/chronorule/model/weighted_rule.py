@@ -30,6 +30,8 @@ class WeightedRule(Alike):
     gain: float  # nats that the whole model loses without the rule
     heads: int | None  # heads while the rule is on
     evidence: Evidence | None  # at the λ of the model without the rule, everything else held
+    alpha: float = 0.05  # chance of a false discovery that is taken, and
+    min_support: int = 5  # groups that are asked for: what the rule is held to
 
     @classmethod
     def unfitted(cls, rule: Rule, weight: float) -> WeightedRule:
@@ -54,13 +56,15 @@ class WeightedRule(Alike):
     @property
     def label(self) -> RuleLabel:
         """Whether the rule "says when", "marks which entities", "does not pass" or is "not tested", or "not fitted"."""
-        return "not fitted" if self.evidence is None else replace(self.evidence, gain=self.gain).label()
+        if self.evidence is None:
+            return "not fitted"
+        return replace(self.evidence, gain=self.gain).label(self.alpha, self.min_support)
 
-    def objections(self, alpha: float = 0.05, min_support: int = 5, within: bool = False) -> tuple[str, ...]:
+    def objections(self, within: bool = False) -> tuple[str, ...]:
         """Why the rule does not pass, in plain words; empty if it does or is not fitted."""
         if self.evidence is None:
             return ()
-        return replace(self.evidence, gain=self.gain).objections(alpha, min_support, within)
+        return replace(self.evidence, gain=self.gain).objections(self.alpha, self.min_support, within)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values, ready for JSON: what is not known is None."""

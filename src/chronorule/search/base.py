@@ -39,7 +39,8 @@ class Task:
     within: bool = False
     kernels: int = 1  # tried in all: each costs description
     taken: frozenset[Rule] = frozenset()  # rules already in the model: not to be found again
-    runners_up: int = 10  # how many of the best rules that do not win are answered too
+    runners_up: int = 10  # how many of the best rules by worth that do not win are answered too,
+    contenders: int = 64  # and how many of the best by the objective, whether they pass or not
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -157,6 +158,7 @@ class Outcome:
     found: tuple[Evidence, ...]
     runners_up: tuple[Evidence, ...]  # by gain less description length, whether they pass or not
     certificate: Certificate
+    contenders: tuple[Rule, ...] = ()  # the best by the objective of those that were priced, whether they pass or not
 
     @property
     def best(self) -> Evidence | None:

@@ -1,4 +1,4 @@
-"""The best rules of a run so far: the incumbent, which passes, and the runners-up, which need not."""
+"""The best rules of a run so far: the incumbent, which passes, and others, which need not."""
 
 from __future__ import annotations
 
@@ -13,36 +13,68 @@ from chronorule.rules import Rule
 from chronorule.search.base import Certificate, Clock, Outcome, Progress, Subproblem, Watcher
 
 Float64 = NDArray[np.float64]
+RuleAt = Callable[[int], Rule]
+
+
+class Best:
+    """The best rules by some number, at most so many of them; ties go to the shorter, then to the smaller key."""
+
+    def __init__(self, most: int, barred: frozenset[Rule]) -> None:
+        self.most = most
+        self.barred = barred
+        self._ranked: list[tuple[float, int, str, Rule]] = []  # (−rank, length, key, rule), the best first
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules, best first."""
+        return tuple(rule for *_, rule in self._ranked)
+
+    @property
+    def least(self) -> float:
+        """What a rule must exceed to be taken in."""
+        return -self._ranked[-1][0] if len(self._ranked) >= self.most > 0 else -math.inf
+
+    def offer(self, ranks: Float64, rule_at: RuleAt) -> None:
+        """Rules by rank; `rule_at` writes one of them down."""
+        if self.most == 0:
+            return
+        held = set(self.rules)
+        hopeful = np.flatnonzero(ranks > self.least)
+        for place in hopeful[np.argsort(-ranks[hopeful], kind="stable")][: self.most + len(self.barred)].tolist():
+            if ranks[place] <= self.least:
+                break
+            rule = rule_at(place)
+            if rule in self.barred or rule in held:
+                continue
+            held.add(rule)
+            self._ranked.append((-float(ranks[place]), rule.length, rule.key, rule))
+            self._ranked = sorted(self._ranked, key=lambda item: item[:3])[: self.most]
 
 
 class Keeper:
-    """Takes priced rules in; only those that could win or be runners-up are written down and looked at closely."""
+    """Takes priced rules in; only those that could matter are written down and looked at closely."""
 
     def __init__(self, problem: Subproblem) -> None:
+        task = problem.task
         self.problem = problem
         self.best: Evidence | None = None
         self.value = 0.0  # of the objective at `best`
-        self._runners_up: list[tuple[float, int, str, Rule]] = []  # (−worth, length, key, rule), the best first
+        self._runners_up = Best(task.runners_up, task.taken)
+        self._contenders = Best(task.contenders, task.taken)
         self._refused: set[Rule] = set()
 
     def may_matter(self, values: Float64, worths: Float64) -> NDArray[np.bool_]:
-        """Which rules, priced so or at most so, could win or be runners-up."""
-        least = self._runners_up[-1][0] if len(self._runners_up) >= self.problem.task.runners_up else math.inf
+        """Which rules, priced so or at most so, could win or be among the best that do not."""
         winning = (values > self.value) & (worths > self.problem.task.needed)
-        return np.asarray(winning | ((values > 0) & (-worths < least)))
+        others = (worths > self._runners_up.least) | (values > self._contenders.least)
+        return np.asarray(winning | ((values > 0) & others))
 
-    def offer(self, values: Float64, worths: Float64, rule_at: Callable[[int], Rule]) -> None:
+    def offer(self, values: Float64, worths: Float64, rule_at: RuleAt) -> None:
         """Rules by their objective and their gain less description length; `rule_at` writes one of them down."""
         task = self.problem.task
-        for place in np.argsort(-worths, kind="stable")[: task.runners_up + len(task.taken)].tolist():
-            full = len(self._runners_up) >= task.runners_up
-            if values[place] <= 0 or (full and -worths[place] >= self._runners_up[-1][0]):
-                break
-            rule = rule_at(place)
-            if rule in task.taken or any(rule == other for *_, other in self._runners_up):
-                continue
-            self._runners_up.append((-float(worths[place]), rule.length, rule.key, rule))
-            self._runners_up = sorted(self._runners_up, key=lambda item: item[:3])[: task.runners_up]
+        promising = values > 0
+        self._runners_up.offer(np.where(promising, worths, -np.inf), rule_at)
+        self._contenders.offer(np.where(promising, values, -np.inf), rule_at)
         passing = np.flatnonzero((values > self.value) & (worths > task.needed))
         for place in passing[np.argsort(-values[passing], kind="stable")].tolist():
             if values[place] <= self.value:
@@ -75,5 +107,6 @@ class Keeper:
             grammar=str(self.problem.task.grammar),
         )
         best = None if self.best is None else self.best.rule
-        others = tuple(self.problem.evidence(rule) for *_, rule in self._runners_up if rule != best)
-        return Outcome(() if self.best is None else (self.best,), others, certificate)
+        others = tuple(self.problem.evidence(rule) for rule in self._runners_up.rules if rule != best)
+        contenders = tuple(rule for rule in self._contenders.rules if rule != best)
+        return Outcome(() if self.best is None else (self.best,), others, certificate, contenders)

@@ -1,0 +1,132 @@
+"""What refitting decides: which contender passes after all, which rule is no longer needed, which other is better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from chronorule.learner.progress import Allowance
+from chronorule.learner.state import State
+from chronorule.learner.weighing import Weighing
+from chronorule.rules import Rule
+from chronorule.search.base import Outcome, Search, Subproblem
+
+Propose = Callable[[Rule, frozenset[Rule]], tuple[Subproblem, list[Rule]]]
+
+CLOSE_LOOKS = 8  # neighbours of a rule that are refitted, the best by gain
+LEAST = 1e-6  # nats by which a polished set must be better: above the rounding of a fit
+
+
+def add(
+    weighing: Weighing, state: State, problem: Subproblem, outcome: Outcome, allowance: Allowance, most: int | None
+) -> State:
+    """The state with what a search found; without a find, with the contender that passes once all is refitted.
+
+    The gain that a search maximises holds the other weights, so it is a lower bound, and a loose one where the new rule
+    overlaps with rules in hand.
+    """
+    repaired = weighing.task.stop == "evidence"  # the paper's problem is convex: its optimum needs no repair
+    found = tuple(item.rule for item in outcome.found)
+    shown = tuple(item.rule for item in outcome.runners_up)
+    if not found and repaired and allowance.why_spent is None:
+        closer = _best_refitted(weighing, state, problem, frozenset(state.rules), outcome.contenders, math.inf)
+        found = () if closer is None else (closer,)
+    state = replace(state, certificate=outcome.certificate, runners_up=shown)
+    if not found and not outcome.certificate.optimal and (why := allowance.why_spent):
+        return replace(state, stopped=why, next="done")
+    if not found:
+        return replace(state, next="seek" if repaired else "done")
+    if most is not None and len(state.rules) >= most:
+        return replace(state, next="done", stopped="max_rules", runners_up=(*found, *shown))
+    return state.moved((*state.rules, *found), added=found, next="drop" if repaired else "search")
+
+
+def drop(weighing: Weighing, state: State) -> State:
+    """Leave out, one by one, rules whose loss costs less than it took to let them in (design 6)."""
+    rules = state.rules
+    dropped = []
+    while True:
+        loose = [rule for rule in rules if rule not in weighing.given]
+        here = weighing.objective(rules)
+        losses = weighing.objectives([frozenset(rules) - {rule} for rule in loose])
+        surplus = [loss - here - weighing.needed(rule) for loss, rule in zip(losses, loose, strict=True)]
+        if not surplus or min(surplus) >= 0:
+            break
+        least = min(range(len(loose)), key=lambda place: (surplus[place], loose[place].key))
+        dropped.append(loose[least])
+        rules = tuple(rule for rule in rules if rule != loose[least])
+    if not dropped:
+        return replace(state, next="polish")
+    return state.moved(rules, dropped=(*state.dropped, *dropped), next="polish")
+
+
+def polish(weighing: Weighing, state: State, allowance: Allowance) -> State:
+    """One rule replaced by the neighbour that raises the refitted likelihood most; then the next search."""
+    better = _exchange(weighing, state, allowance, lambda rule, others: _neighbours(weighing, rule, others))
+    return better or replace(state, next="search")
+
+
+def seek(weighing: Weighing, state: State, allowance: Allowance, search: Search) -> State:
+    """Before the end: one rule replaced by the best that a search finds in its place, however far from it."""
+    better = _exchange(weighing, state, allowance, lambda _, others: _searched(weighing, others, search, allowance))
+    return better or replace(state, next="done")
+
+
+def _exchange(weighing: Weighing, state: State, allowance: Allowance, propose: Propose) -> State | None:
+    """The first exchange of a rule for one proposed that raises the refitted likelihood, never a step back.
+
+    Rules that the likelihood misses least are tried first: what stands in for two true rules is among them.
+    """
+    loose = [rule for rule in state.rules if rule not in weighing.given]
+    losses = weighing.objectives([frozenset(state.rules) - {rule} for rule in loose])
+    for _, _, rule in sorted(zip(losses, (rule.key for rule in loose), loose, strict=True), key=lambda item: item[:2]):
+        if allowance.why_spent is not None:
+            return None
+        others = frozenset(state.rules) - {rule}
+        problem, candidates = propose(rule, others)
+        better = _best_refitted(weighing, state, problem, others, candidates, weighing.objective(state.rules) - LEAST)
+        if better is not None:
+            rules = tuple(better if one == rule else one for one in state.rules)
+            return state.moved(rules, polished=(*state.polished, (rule, better)), next="drop")
+    return None
+
+
+def _neighbours(weighing: Weighing, rule: Rule, others: frozenset[Rule]) -> tuple[Subproblem, list[Rule]]:
+    """The neighbours of a rule that gain most beside the others."""
+    problem = weighing.subproblem(weighing.fit(others), weighing.task)
+    near = list(weighing.task.grammar.neighbours(rule))
+    gains = problem.oracle.evaluate(near, "gain")
+    best = np.argsort(-gains, kind="stable")[: CLOSE_LOOKS + len(others)]
+    return problem, [near[place] for place in best.tolist() if gains[place] > 0]
+
+
+def _searched(
+    weighing: Weighing, others: frozenset[Rule], search: Search, allowance: Allowance
+) -> tuple[Subproblem, list[Rule]]:
+    """The contenders of a search beside the others."""
+    problem = weighing.subproblem(weighing.fit(others), replace(weighing.task, taken=others))
+    outcome = search.run(problem, allowance.left())
+    return problem, [*(item.rule for item in outcome.found), *outcome.contenders]
+
+
+def _best_refitted(
+    weighing: Weighing,
+    state: State,
+    problem: Subproblem,
+    others: frozenset[Rule],
+    candidates: Sequence[Rule],
+    below: float,
+) -> Rule | None:
+    """Of the candidates that pass beside the others by refitted gain, the one of least objective below a bound."""
+    before = weighing.objective(others)
+    new = [rule for rule in candidates if rule not in others and others | {rule} not in state.visited]
+    values = weighing.objectives([others | {rule} for rule in new])
+    for value, rule in sorted(zip(values, new, strict=True), key=lambda item: (item[0], item[1].length, item[1].key)):
+        if value >= below:
+            return None
+        if weighing.task.admits(replace(problem.evidence(rule), gain=before - value)):
+            return rule
+    return None

@@ -1,0 +1,158 @@
+"""A run that was cut off goes on where it stood, and ends in the same model."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chronorule as cr
+from chronorule.errors import DataError, OptionError
+from chronorule.learner import LearningProgress
+
+MAKE = "cr.paper_suite(group=4, predicates=8, sequences=300, seed=2)"
+GRAMMAR = cr.Grammar(length=6, required=("B", "C"))
+
+
+@pytest.fixture(scope="module")
+def log() -> cr.EventLog:
+    return cr.paper_suite(group=4, predicates=8, sequences=300, seed=2).log
+
+
+def learner(**options: Any) -> cr.RuleLearner:
+    return cr.RuleLearner("Y", **{"grammar": GRAMMAR, **options})
+
+
+def alike(one: cr.RuleModel, other: cr.RuleModel) -> bool:
+    """Whether all is the same but the seconds that searches took."""
+
+    def told(model: cr.RuleModel) -> dict[str, Any]:
+        def untimed(certificate: Any) -> Any:
+            return replace(certificate, seconds=0.0)
+
+        assert model.certificate is not None
+        rounds = tuple(replace(record, seconds=0.0, certificate=untimed(record.certificate)) for record in model.rounds)
+        plain = replace(model, rounds=rounds, certificate=untimed(model.certificate))
+        return {field.name: getattr(plain, field.name) for field in fields(plain)}
+
+    return repr(told(one)) == repr(told(other))
+
+
+class CutError(Exception):
+    """What ends a run in the middle."""
+
+
+def test_run_cut_off_at_any_step_ends_in_the_same_model(log: cr.EventLog, tmp_path: Path) -> None:
+    whole = learner().fit(log).model_
+    assert whole.rules
+    steps = 0
+    for cut in range(100):
+        path = tmp_path / f"{cut}.jsonl"
+        told = 0
+
+        def after(progress: LearningProgress, cut: int = cut) -> None:
+            nonlocal told
+            if progress.search is None:
+                told += 1
+                if told > cut:
+                    raise CutError
+
+        try:
+            learner().fit(log, journal=path, watch=after)
+        except CutError:
+            steps += 1
+            assert alike(learner().fit(log, journal=path).model_, whole)
+        else:
+            break
+    assert steps > 5
+
+
+def test_finished_journal_gives_the_model_without_another_search(log: cr.EventLog, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    first = learner().fit(log, journal=path).model_
+    before = path.read_bytes()
+    stages = []
+    again = learner().fit(log, journal=path, watch=lambda progress: stages.append(progress.stage)).model_
+    assert stages == ["done"]
+    assert again.certificate == first.certificate
+    assert alike(again, first)
+    assert path.read_bytes() == before
+
+
+def test_torn_last_line_is_left_out(log: cr.EventLog, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    whole = learner().fit(log, journal=path).model_
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:3]) + lines[3][: len(lines[3]) // 2])
+    assert alike(learner().fit(log, journal=path).model_, whole)
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.endswith("}")]
+    assert records[-1]["next"] == "done"
+
+
+def test_journal_of_another_run_is_refused(log: cr.EventLog, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    learner(max_rules=1).fit(log, journal=path)
+    with pytest.raises(OptionError, match=r"another run \(it differs in options\)"):
+        learner(alpha=0.01).fit(log, journal=path)
+    with pytest.raises(OptionError, match=r"another run \(it differs in log\)"):
+        learner().fit(log.select(range(100)), journal=path)
+    with pytest.raises(OptionError, match="heads one by one"):
+        cr.RuleLearner(["Y", "A"]).fit(log, journal=path)
+
+
+def test_file_that_is_no_journal_is_kept(log: cr.EventLog, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("my notes\n", "utf-8")
+    with pytest.raises(OptionError, match="no journal"):
+        learner().fit(log, journal=path)
+    assert path.read_text("utf-8") == "my notes\n"
+
+
+def test_journal_that_cannot_be_kept_is_loud(log: cr.EventLog, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be written"):
+        learner().fit(log, journal=tmp_path / "nowhere" / "journal.jsonl")
+    with pytest.raises(DataError, match="cannot be read"):
+        learner().fit(log, journal=tmp_path)
+
+
+def test_more_time_goes_on_with_a_run_that_ran_out_of_it(log: cr.EventLog, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    seen: list[LearningProgress] = []
+    first = learner().fit(log, journal=path, watch=seen.append, stop=lambda: bool(seen and seen[-1].rules)).model_
+    assert first.stopped == "interrupted"
+    assert alike(learner().fit(log, journal=path).model_, learner().fit(log).model_)
+    most = tmp_path / "most.jsonl"
+    assert learner(max_rules=1).fit(log, journal=most).model_.stopped == "max_rules"
+    assert alike_rules(learner().fit(log, journal=most).model_, learner().fit(log).model_)
+
+
+def alike_rules(one: cr.RuleModel, other: cr.RuleModel) -> bool:
+    return [(item.rule, item.weight) for item in one.rules] == [(item.rule, item.weight) for item in other.rules]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
+def test_killed_process_is_resumed(log: cr.EventLog, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    script = textwrap.dedent(f"""
+        import os, signal
+        import chronorule as cr
+
+        def watch(progress):
+            if progress.rules and progress.search is not None:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        grammar = cr.Grammar(length=6, required=("B", "C"))
+        cr.RuleLearner("Y", grammar=grammar).fit({MAKE}.log, journal={str(path)!r}, watch=watch)
+    """)
+    ended = subprocess.run([sys.executable, "-c", script], check=False, env=dict(os.environ))
+    assert ended.returncode == -signal.SIGKILL
+    assert len(path.read_text("utf-8").splitlines()) > 1
+    assert alike(learner().fit(log, journal=path).model_, learner().fit(log).model_)

@@ -1,0 +1,237 @@
+"""The learner as users meet it: right rules with a proof, options in the manners of scikit-learn, clear refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chronorule as cr
+from chronorule.errors import GrammarError, OptionError, RuleError
+from chronorule.learner import LearningProgress, RuleLearner
+
+RULES = "Y <- A < B\nY <-| C"
+
+
+@pytest.fixture(scope="module")
+def log() -> cr.EventLog:
+    return cr.simulate(RULES, weights=[1.2, 1.0], predicates=5, entities=400, rates=0.08, seed=3).log
+
+
+def learner(**options: Any) -> RuleLearner:
+    return RuleLearner("Y", **{"grammar": cr.Grammar(max_length=2, signs=(1, -1)), **options})
+
+
+def keys(rules: Any) -> set[str]:
+    return {item.rule.key for item in rules}
+
+
+def test_true_rules_are_found_and_nothing_better_is_left(log: cr.EventLog) -> None:
+    model = learner().fit(log).model_
+    assert keys(model.rules) == {"Y <- A < B", "Y <-| C"}
+    assert model.certificate is not None
+    assert model.certificate.optimal
+    assert model.stopped is None
+    assert all(record.certificate.optimal for record in model.rounds)
+    levels = [record.log_likelihood for record in model.rounds]
+    assert levels == sorted(levels)
+    assert model.suggestive
+    assert not keys(model.suggestive) & keys(model.rules)
+    assert all(item.objections() for item in model.suggestive)
+
+
+def test_learner_answers_for_its_model(log: cr.EventLog) -> None:
+    fitted = learner().fit(log)
+    assert fitted.rules == fitted.model_.rules
+    assert fitted.certificate == fitted.model_.certificate
+    assert fitted.log_likelihood(log) == fitted.model_.log_likelihood(log)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = fitted.nonsense
+
+
+def test_unfitted_learner_says_so() -> None:
+    with pytest.raises(AttributeError, match="call fit"):
+        _ = learner().rules
+
+
+def test_options_are_kept_as_given_and_a_clone_is_made_of_them() -> None:
+    cuts = [1.0, 2.0]
+    one = RuleLearner(head="Y", max_length=3, baseline=cuts)
+    assert one.get_params()["baseline"] is cuts
+    other = RuleLearner(**one.get_params(deep=False))
+    assert other.get_params() == one.get_params()
+    assert one.set_params(alpha=0.01) is one
+    assert one.alpha == 0.01
+    assert repr(one) == "RuleLearner(head='Y', max_length=3, alpha=0.01, baseline=[1.0, 2.0])"
+    with pytest.raises(OptionError, match="no option 'depth'"):
+        one.set_params(depth=3)
+
+
+def test_each_head_gets_its_own_model(log: cr.EventLog) -> None:
+    fitted = RuleLearner(["Y", "D"], max_length=1).fit(log)
+    assert list(fitted.models_) == ["Y", "D"]
+    assert fitted.models_["D"].head.name == "D"
+    assert all(item.rule.head == "D" for item in (*fitted.models_["D"].rules, *fitted.models_["D"].suggestive))
+    with pytest.raises(AttributeError, match="take one from models_"):
+        _ = fitted.rules
+
+
+def test_given_rules_stay_and_are_not_charged(log: cr.EventLog) -> None:
+    model = learner(given_rules="Y <- D w = 0.3").fit(log).model_
+    assert keys(model.rules) == {"Y <- D", "Y <- A < B", "Y <-| C"}
+    given = next(item for item in model.rules if item.rule.key == "Y <- D")
+    assert given.worth == given.gain
+    with pytest.raises(RuleError, match="explains 'X'"):
+        learner(given_rules="X <- D").fit(log)
+
+
+def test_nothing_passes_where_there_is_nothing_to_find() -> None:
+    plain = cr.simulate([], predicates=4, entities=200, seed=1).log
+    model = RuleLearner("Y", max_length=2).fit(plain).model_
+    assert model.rules == ()
+    assert model.certificate is not None
+    assert model.certificate.optimal
+    assert model.suggestive
+
+
+def test_the_papers_stopping_reaches_the_optimum_over_the_whole_grammar(log: cr.EventLog) -> None:
+    grammar = cr.Grammar(max_length=2, relations=("before",))
+    model = RuleLearner("Y", grammar=grammar, objective="gradient", stop="optimal", penalty=3.0).fit(log).model_
+    assert model.certificate is not None
+    assert model.certificate.optimal
+    every = list(cr.enumerate_rules(grammar.resolve(log.predicates, exclude=["Y"]), "Y"))
+    study = cr.Study(log, cr.Head("Y"), penalty=3.0)
+    best = study.fit(every).solution.objective
+    here = study.fit([item.rule for item in model.rules]).solution.objective
+    assert here == pytest.approx(best, abs=1e-3)  # nats: what a slope of 1e-8 per head could still bring, and more
+
+
+def test_at_most_so_many_rules(log: cr.EventLog) -> None:
+    model = learner(max_rules=1).fit(log).model_
+    assert len(model.rules) == 1
+    assert model.stopped == "max_rules"
+    assert not next(iter(model.suggestive)).objections()  # the rule that would have been next
+
+
+def test_no_time_leaves_an_empty_model_that_says_so(log: cr.EventLog) -> None:
+    model = learner(time_limit=0).fit(log).model_
+    assert model.rules == ()
+    assert model.stopped == "time limit"
+    assert model.certificate is None
+
+
+def test_stopping_keeps_what_was_found(log: cr.EventLog) -> None:
+    seen: list[LearningProgress] = []
+    model = learner().fit(log, watch=seen.append, stop=lambda: bool(seen) and bool(seen[-1].rules)).model_
+    assert len(model.rules) == 1
+    assert model.stopped == "interrupted"
+    assert len(model.rounds) == 1
+
+
+def test_ctrl_c_keeps_what_was_found(log: cr.EventLog) -> None:
+    def press(progress: LearningProgress) -> None:
+        if progress.rules:
+            raise KeyboardInterrupt
+
+    model = learner().fit(log, watch=press).model_
+    assert len(model.rules) == 1
+    assert model.stopped == "interrupted"
+
+
+def test_watcher_is_told_of_every_stage(log: cr.EventLog) -> None:
+    seen: list[LearningProgress] = []
+    model = learner().fit(log, watch=seen.append).model_
+    assert {"search", "drop", "polish", "seek", "done"} == {progress.stage for progress in seen}
+    assert seen[-1].stage == "done"
+    assert {rule for rule, _ in seen[-1].rules} == {item.rule for item in model.rules}
+    assert any(progress.search is not None for progress in seen)
+    assert [progress.round for progress in seen] == sorted(progress.round for progress in seen)
+
+
+def test_honest_rules_are_weighed_where_they_were_not_found(log: cr.EventLog) -> None:
+    model = learner(honest=True).fit(log).model_
+    assert keys(model.rules) == {"Y <- A < B", "Y <-| C"}
+    found, weighed = log.split(0.5, seed=0)
+    assert model.training.entities == weighed.n_entities
+    again = cr.reweigh([item.rule for item in model.rules], weighed, "Y")
+    assert [item.weight for item in model.rules] == pytest.approx([item.weight for item in again.rules], rel=1e-6)
+    assert all(item.worth == item.gain for item in model.rules)
+    assert any("other half" in note for note in model.notes)
+    assert found.n_entities + weighed.n_entities == log.n_entities
+
+
+def test_threads_and_a_second_run_change_nothing(log: cr.EventLog) -> None:
+    one = learner(threads=1).fit(log).model_
+    two = learner(threads=3).fit(log).model_
+    assert keys(one.rules) == keys(two.rules)
+    assert [item.weight for item in one.rules] == [item.weight for item in two.rules]
+    assert [item.rule for item in one.suggestive] == [item.rule for item in two.suggestive]
+
+
+def test_names_and_order_of_rows_do_not_matter(log: cr.EventLog) -> None:
+    new = {"A": "zeta", "B": "Low BP", "C": "β", "D": "a", "E": "b", "Y": "head"}
+    order = np.random.default_rng(0).permutation(log.n_events)
+    owner = np.repeat(np.arange(log.n_entities), np.diff(log.offsets))[order]
+    other = cr.EventLog.from_columns(
+        entity=[log.entities[c] for c in owner],
+        time=log.times[order],
+        event=[new[log.predicates[code]] for code in log.codes[order]],
+        periods=dict(zip(log.entities, zip(log.start.tolist(), log.stop.tolist(), strict=True), strict=True)),
+    )
+    model = learner().fit(log).model_
+    renamed = RuleLearner("head", grammar=cr.Grammar(max_length=2, signs=(1, -1))).fit(other).model_
+    assert {item.rule.key for item in renamed.rules} == {'head <- zeta < "Low BP"', "head <-| β"}
+    weights = sorted(item.weight for item in model.rules)
+    assert sorted(item.weight for item in renamed.rules) == pytest.approx(weights, rel=1e-6)
+
+
+def test_polishing_finds_the_true_rules_behind_a_blend() -> None:
+    """Rules that share most of their body are first found as one rule that stands for both."""
+    suite = cr.paper_suite(group=4, predicates=8, sequences=600, seed=2)
+    grammar = cr.Grammar(length=6, required=("B", "C"))
+    model = RuleLearner("Y", grammar=grammar).fit(suite.log).model_
+    assert {item.rule for item in model.rules} == set(suite.truth.rules)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"head": []}, "No head is named"),
+        ({"head": ["Y", "Y"]}, "named twice"),
+        ({"alpha": 0.0}, "alpha=0"),
+        ({"objective": "likelihood"}, "objective='likelihood'"),
+        ({"stop": "never"}, "stop='never'"),
+        ({"search": "magic"}, "search='magic'"),
+        ({"max_rules": -1}, "max_rules=-1"),
+        ({"min_support": 1.5}, "min_support=1.5"),
+        ({"time_limit": -3}, "time_limit=-3"),
+        ({"kernel": "decay(1)"}, "decay"),
+        ({"kernel": "forever"}, "kernel 'forever'"),
+        ({"feature": "often"}, "feature 'often'"),
+        ({"heterogeneity": "both"}, "heterogeneity='both'"),
+        ({"baseline": "12"}, "baseline='12'"),
+        ({"grammar": "short"}, "no Grammar"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(log: cr.EventLog, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        RuleLearner(**{"head": "Y", **options}).fit(log)
+
+
+def test_lengths_stand_in_one_place(log: cr.EventLog) -> None:
+    with pytest.raises(GrammarError, match="no length or max_length"):
+        learner(max_length=3).fit(log)
+    with pytest.raises(GrammarError, match="not both"):
+        RuleLearner("Y", length=2, max_length=3).fit(log)
+    with pytest.raises(OptionError, match="use read_events"):
+        learner().fit("events.csv")  # type: ignore[arg-type]
+
+
+def test_rules_are_held_to_what_was_asked(log: cr.EventLog) -> None:
+    model = learner(alpha=0.2, min_support=3).fit(log).model_
+    assert {(item.alpha, item.min_support) for item in (*model.rules, *model.suggestive)} == {(0.2, 3)}
+    strict = learner(min_support=1000).fit(log).model_
+    assert strict.rules == ()
+    assert replace(strict.suggestive[0]).objections()[-1].endswith("1000 needed")
