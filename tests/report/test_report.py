@@ -314,7 +314,7 @@ def test_another_log_than_the_one_that_was_learned_from(model: RuleModel) -> Non
     other = simulated(seed=9, entities=50)
     told = report_records(model, other)
     assert told["same_log"] is False
-    assert "not the one that the model was weighed on (120 entities" in Page(report_page(told)).text
+    assert "The model was weighed on another log (120 entities" in Page(report_page(told)).text
 
 
 def test_a_log_that_lacks_predicates_of_the_model(model: RuleModel) -> None:

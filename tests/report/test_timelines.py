@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 import reference
 from chronorule.events import EventLog, Head
 from chronorule.grounding import Feature, parse_kernel
-from chronorule.report.expectation import Expectation
+from chronorule.report.expectation import FADED, Expectation
 from chronorule.report.timelines import MOST_MARKS, Timeline, timelines
-from chronorule.rules import parse_rule
+from chronorule.rules import Rule, parse_rule
 from reports import any_model, simulated
 from worlds import random_feature, random_rule, random_world
 
@@ -27,38 +27,52 @@ def pictured(log: EventLog, text: str, kernel: str = "step") -> list[Timeline]:
 @pytest.mark.filterwarnings("ignore::chronorule.errors.FitWarning")
 @given(SEEDS)
 def test_pictures_show_what_happened(seed: int) -> None:
-    world = random_world(seed, entities=5)
-    log, risk, feature = world.log, world.exposure, random_feature(world.random)
-    rule = random_rule(world.random, 3)
-    model = any_model(log, risk.head, feature, rule.key)
-    for line in timelines(Expectation(model, log), rule):
-        entity = log.entities.index(line.entity)
-        origin = float(log.start[entity])
-        rows = reference.completions(rule, log, feature.span)
-        assert (entity, line.completed + origin) in {(c, s) for c, s, _ in rows}
-        events = {(t - origin, name) for t, name in reference.events_of(log, entity)}
-        match = [(t, lane.predicate) for lane in line.lanes for t in lane.matched]
-        assert set(match) <= events
-        assert max(t for t, _ in match) == line.completed
-        assert any(
-            {(t - origin, name) for t, names in zip(times, rule.classes, strict=True) for name in names if t > -1e9}
-            == set(match)
-            for times in reference.all_matches(rule, log, entity)
-        )
-        assert {(t, lane.predicate) for lane in line.lanes for t in lane.others} <= events - set(match)
-        counted = risk.head_times[risk.head_offsets[entity] : risk.head_offsets[entity + 1]].tolist()
-        for mark in line.heads:
-            assert (mark.time, "Y") in events
-            assert mark.at_risk == (mark.time + origin in counted)
-            on = reference.phi_of_rows(rows, feature, entity, mark.time + origin) > 0
-            assert mark.while_on == (on and mark.at_risk)
-        for low, high in line.at_risk:
-            assert line.start <= low < high <= line.stop
-        for stretch in line.counting:
-            middle = 0.5 * (stretch.start + stretch.stop) + origin
-            assert reference.phi_of_rows(rows, feature, entity, middle) > 0
-        assert line.start <= min(t for t, _ in match)
-        assert line.stop >= line.completed
+    world = random_world(seed, entities=6)
+    feature = random_feature(world.random)
+    rules = {random_rule(world.random, 2) for _ in range(4)}
+    model = any_model(world.log, world.exposure.head, feature, *sorted(rule.key for rule in rules))
+    known = Expectation(model, world.log)
+    for rule in rules:
+        for line in timelines(known, rule):
+            compare(line, rule, known)
+
+
+def compare(line: Timeline, rule: Rule, known: Expectation) -> None:
+    """A picture with the definitions."""
+    log, risk, feature = known.log, known.exposure, known.model.feature
+    entity = log.entities.index(line.entity)
+    origin = float(log.start[entity])
+    rows = reference.completions(rule, log, feature.span)
+    assert (entity, line.completed + origin) in {(c, s) for c, s, _ in rows}
+    events = {(t - origin, name) for t, name in reference.events_of(log, entity)}
+    match = [(t, lane.predicate) for lane in line.lanes for t in lane.matched]
+    assert set(match) <= events
+    assert max(t for t, _ in match) == line.completed
+    assert any(
+        {(t - origin, name) for t, names in zip(times, rule.classes, strict=True) for name in names if t > -1e9}
+        == set(match)
+        for times in reference.all_matches(rule, log, entity)
+    )
+    assert {(t, lane.predicate) for lane in line.lanes for t in lane.others} <= events - set(match)
+    counted = risk.head_times[risk.head_offsets[entity] : risk.head_offsets[entity + 1]].tolist()
+    for mark in line.heads:
+        assert (mark.time, "Y") in events
+        assert mark.at_risk == (mark.time + origin in counted)
+        on = reference.phi_of_rows(rows, feature, entity, mark.time + origin) > 0
+        assert mark.while_on == (on and mark.at_risk)
+    for low, high in line.at_risk:
+        assert line.start <= low < high <= line.stop
+    for stretch in line.counting:
+        middle = 0.5 * (stretch.start + stretch.stop) + origin
+        assert reference.phi_of_rows(rows, feature, entity, middle) > 0
+    assert line.start <= min(t for t, _ in match)
+    assert line.stop >= line.completed
+    kernel = feature.kernel
+    until = line.completed + origin + (FADED / kernel.rate if kernel.name == "decay" else kernel.width)
+    after = [t for t in counted if line.completed + origin < t <= until]
+    assert line.followed == len(after)
+    assert line.first_after == (pytest.approx(after[0] - origin - line.completed) if after else None)
+    assert line.as_said == (bool(after) == (rule.sign > 0))
 
 
 @pytest.mark.parametrize("kernel", ["step", "window(5)"])

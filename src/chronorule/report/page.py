@@ -98,10 +98,11 @@ def _warnings(records: Record) -> list[str]:
         )
     if not records["same_log"]:
         seen = records["model"]["training"]
+        half = "one half of the groups" if records["options"].get("honest") else "another log"
         found.append(
-            "This log is not the one that the model was weighed on "
-            f"({count(seen['entities'], 'entity', 'entities')}, {count(seen['heads'], 'head', 'heads')}). Weights, "
-            "intervals, gains and support come from there; pictures, and heads observed and expected, from this log."
+            f"The model was weighed on {half} ({count(seen['entities'], 'entity', 'entities')}, "
+            f"{count(seen['heads'], 'head', 'heads')}): weights, intervals, gains and support come from there; pictures, "
+            "and heads observed and expected, from the log described below."
         )
     if records["data"]["periods_by_default"]:
         found.append(
