@@ -88,12 +88,12 @@ def _numbers(records: Record, rule: Record) -> str:
         ("Rate ratio", f'×{number(rule["ratio"])} <span class="soft">({interval(rule)})</span>'),
         ("Heads while it counts", _whole(rule["heads"])),
         ("In groups" if grouped else "In entities", _whole(rule["support"])),
-        ("Gain", f"{number(rule['gain'])} nats" + _charge(rule)),
+        ("Gain", _tenths(rule["gain"]) + " nats" + _charge(rule)),
         ("Without the rule", f"{number(on['expected_without'])} heads expected, {on['observed']:,} observed"),
-        ("Clustered z", number(rule["clustered_z"])),
+        ("Clustered z", _tenths(rule["clustered_z"])),
     ]
     if rule["within_gain"] is not None:
-        pairs.append(("Gain within", f"{number(rule['within_gain'])} nats"))
+        pairs.append(("Gain within", _tenths(rule["within_gain"]) + " nats"))
     return facts(pairs) + f'<p class="soft">{escape(rule["says_meaning"])}</p>'
 
 
@@ -101,10 +101,14 @@ def _whole(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
+def _tenths(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.1f}".replace("-0.0", "0.0")
+
+
 def _charge(rule: Record) -> str:
     if not rule["description_length"]:
         return ""
-    return f' <span class="soft">(description length {number(rule["description_length"])})</span>'
+    return f' <span class="soft">(description length {_tenths(rule["description_length"])})</span>'
 
 
 def _aftermath(records: Record, rule: Record, name: str) -> str:

@@ -101,8 +101,8 @@ def _warnings(records: Record) -> list[str]:
         half = "one half of the groups" if records["options"].get("honest") else "another log"
         found.append(
             f"The model was weighed on {half} ({count(seen['entities'], 'entity', 'entities')}, "
-            f"{count(seen['heads'], 'head', 'heads')}): weights, intervals, gains and support come from there; pictures, "
-            "and heads observed and expected, from the log described below."
+            f"{count(seen['heads'], 'head', 'heads')}): weights, intervals, gains and support come from there; "
+            "pictures, and heads observed and expected, from the log described below."
         )
     if records["data"]["periods_by_default"]:
         found.append(

@@ -17,7 +17,9 @@ def facts(pairs: Iterable[tuple[str, str]], kind: str = "facts") -> str:
     return f'<dl class="{kind}">{rows}</dl>'
 
 
-def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int] = ()) -> str:
+def table(
+    caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int] = (), kind: str = ""
+) -> str:
     """A table that scrolls by itself where it is too wide; cells are HTML, columns `words` hold text."""
     kinds = [' class="words"' if k in words else "" for k in range(len(header))]
     top = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(header, kinds, strict=True))
@@ -25,9 +27,9 @@ def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], wo
     for row in rows:
         first, *others = row
         cells = "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(others, kinds[1:], strict=True))
-        lines.append(f"<tr><td>{first}</td>{cells}</tr>")
+        lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}"><table>'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}"><table class="{kind}">'
         f"<thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
 

@@ -93,7 +93,7 @@ def learning_section(records: Record) -> str:
             "Proved",
             "Seconds",
         ]
-        parts.append(table("Rounds of learning", header, rows, words=(1, 2, 3)))
+        parts.append(table("Rounds of learning", header, rows, words=(1, 2, 3), kind="short"))
     return "".join(parts)
 
 
@@ -106,7 +106,8 @@ def _proof(records: Record) -> str:
 
 
 def _text(key: str) -> str:
-    return f'<span class="rule">{escape(key)}</span>'
+    arrowed = key.replace(" <-| ", " ↤ ", 1).replace(" <- ", " ← ", 1)
+    return f'<span class="rule">{escape(arrowed)}</span>'
 
 
 def _texts(keys: Sequence[str]) -> str:
@@ -137,7 +138,7 @@ def data_section(records: Record) -> str:
     spread = ["min", "5 %", "median", "95 %", "max"]
     spreads = table(
         "Length of the periods and events of an entity",
-        ["", *spread],
+        ["Of all entities", *spread],
         [
             [f"period length, {escape(unit)}", *(number(data["period_length"][name]) for name in spread)],
             ["events of an entity", *(number(data["events_per_entity"][name]) for name in spread)],
