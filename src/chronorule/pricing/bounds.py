@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from chronorule.errors import OptionError
 from chronorule.events import EventLog
 from chronorule.kernels import matching
+from chronorule.kernels.ceilings import best_pieces, best_rising
 from chronorule.kernels.branching import Batch, Events, Tables, best_later, best_union, expand_chains
+from chronorule.kernels.multiplying import best_continuations, multiply_chains
 from chronorule.pricing.oracle import Objective, Oracle
 from chronorule.rules.grammar import Grammar
 
@@ -36,7 +38,9 @@ class ChainBounds:
     Sums over disjoint sets of entities add up, so that a batch of chains can be expanded on parts of a log.
     """
 
-    def __init__(self, oracle: Oracle, grammar: Grammar, sign: int, objective: Objective) -> None:
+    def __init__(
+        self, oracle: Oracle, grammar: Grammar, sign: int, objective: Objective, evidence: bool = True
+    ) -> None:
         grounding = oracle.grounding
         if grounding.feature.kernel.name == "decay":
             raise OptionError(
@@ -50,7 +54,16 @@ class ChainBounds:
         self.n_children = 2 * self.width + self.n_statics
         self.cuts = self._cuts(objective)
         self.events = _library_events(log, self.timed_codes, self.static_codes)
-        self.tables = self._tables(sign, objective)
+        self.multiplies = grounding.feature.kind == "count" and objective == "gradient"
+        # whether the value of a child follows from its sums (with `evidence` its gain, too), and need not be matched for
+        simple = not evidence if self.multiplies else grounding.feature.kind == "exists"
+        self.exact = (
+            simple and grounding.feature.span is None and (self.multiplies or grounding.feature.kernel.name == "step")
+        )
+        if self.multiplies:
+            self._price_matches(sign, grammar.lengths.stop - 1)
+        else:
+            self.tables = self._tables(sign, objective)
 
     @property
     def intervals(self) -> int:
@@ -71,6 +84,9 @@ class ChainBounds:
 
     def everything(self) -> Float64:
         """At most what any rule can earn, before charges: [intervals]."""
+        if self.multiplies:
+            origins = self.oracle.grounding.index.instant_offsets[:-1]
+            return np.asarray(self.values[origins, -1:].sum(axis=0))
         offsets = self.events.offsets
         filled = np.flatnonzero(np.diff(offsets) > 0)
         best = np.zeros((len(offsets) - 1, self.intervals))
@@ -79,6 +95,49 @@ class ChainBounds:
         if len(self.tables.stay):
             best = np.maximum(best, self.tables.stay[self.oracle.grounding.index.instant_offsets[:-1]])
         return np.asarray(best.sum(axis=0))
+
+    def multiply(self, chains: matching.Bodies, by_column: matching.Bodies, batch: Batch) -> Float64:
+        """The same where matches count, from the chains themselves by code and by column; see `multiply_chains`."""
+        index = self.oracle.grounding.index
+        sums = np.zeros(int(batch.sum_offsets[-1]))
+
+        def some(begin: int, end: int) -> None:
+            room = matching.candidate_room(index, chains, begin, end)
+            offsets = np.empty(end - begin + 1, np.int64)
+            entities, places = np.empty(room, np.int32), np.empty(room, np.int32)
+            matching.find_first(index, chains, begin, end, offsets, entities, places)
+            multiply_chains(
+                self.events,
+                index.instant_offsets,
+                self.prices,
+                self.values,
+                batch,
+                by_column,
+                self.width,
+                self.n_children,
+                begin,
+                end,
+                offsets,
+                entities,
+                sums,
+            )
+
+        self.oracle.threads.over(len(batch.base), some, smallest=8)
+        return sums
+
+    def _price_matches(self, sign: int, longest: int) -> None:
+        """Prices of matches by instant, and what these can become."""
+        feature, index = self.oracle.grounding.feature, self.oracle.grounding.index
+        self.prices = self.oracle.after
+        if feature.kernel.name == "window":
+            self.prices = self.oracle.after - self.oracle.lapsed
+        each = np.zeros((len(self.prices), longest + 1))
+        each[:, 0] = sign * (self.prices[:, 0] - self.prices[:, 1])
+        least = -np.inf if feature.span is None else 0.0  # a match too long earns nothing, so that others may go alone
+        statics = self.n_statics > 0
+        self.values = best_continuations(
+            self.events, index.instant_offsets, each, self.width, statics, not self.exact, least
+        )
 
     def expand(self, bases: matching.Bodies, batch: Batch) -> Float64:
         """The sums of every row of every chain, laid out as the batch says; see `expand_chains`."""
@@ -111,8 +170,7 @@ class ChainBounds:
 
     def _tables(self, sign: int, objective: Objective) -> Tables:
         """What completing at an event, or anywhere, can earn at most."""
-        after, lapsed = self.oracle.after, self.oracle.lapsed
-        kernel, index, events = self.oracle.grounding.feature.kernel, self.oracle.grounding.index, self.events
+        after, events = self.oracle.after, self.events
         entity = np.repeat(np.arange(len(events.offsets) - 1), np.diff(events.offsets))
         order = np.lexsort((events.instants, events.columns, entity))  # the events of one predicate in one entity
         new = np.ones(len(order), np.bool_)
@@ -120,21 +178,52 @@ class ChainBounds:
         groups = np.append(np.flatnonzero(new), len(order)).astype(np.int64)
         at = events.instants[order]
         latest = np.empty((len(order), self.intervals))
+        latest[order] = self._from_events(at, groups, sign, objective)
         stay = np.empty((0, self.intervals))
-        if kernel.name == "window":
+        if self.n_statics:
+            stay = np.maximum(self._here(sign, objective), 0.0)
+        return Tables(after, latest, stay)
+
+    def _from_events(self, at: Int64, groups: Int64, sign: int, objective: Objective) -> Float64:
+        """What rules that complete at rows of one group only can earn from each row on; `at` are the rows' instants."""
+        feature, times = self.oracle.grounding.feature, self.oracle.grounding.index.instant_times[at]
+        after = self.oracle.after[at]
+        best = np.empty((len(at), self.intervals))
+        if feature.kernel.name == "window":
+            lapsed = self.oracle.lapsed[at]
+            if feature.kind == "count":
+                best_pieces(after, lapsed, times, feature.kernel.width, groups, self.cuts[:-1], sign, best)
+                return best
             prices, later = (self._additive(table, sign, objective) for table in (after, lapsed))
-            best = np.empty_like(latest)
-            best_union(prices[at], later[at], index.instant_times[at], kernel.width, groups, best)
-            latest[order] = best
-            if self.n_statics:
-                stay = np.empty_like(prices)
-                best_union(prices, later, index.instant_times, kernel.width, index.instant_offsets, stay)
-            return Tables(after, latest, stay)
-        values = self._additive(after, sign, objective) if objective == "gradient" else self._best(after, sign)
-        best = values[at]
+            best_union(prices, later, times, feature.kernel.width, groups, best)
+            return best
+        if feature.kind == "count":
+            best_rising(after, groups, self.cuts[:-1], sign, best)
+            return best
+        best = self._additive(after, sign, objective) if objective == "gradient" else self._best(after, sign)
         best_later(best, groups)
-        latest[order] = best
-        return Tables(after, latest, np.maximum(values, 0.0) if self.n_statics else stay)
+        return best
+
+    def _here(self, sign: int, objective: Objective) -> Float64:
+        """What rules that complete first at an instant can earn at most."""
+        feature, index = self.oracle.grounding.feature, self.oracle.grounding.index
+        after, lapsed = self.oracle.after, self.oracle.lapsed
+        if feature.kind == "exists" and feature.kernel.name == "step":
+            return self._additive(after, sign, objective) if objective == "gradient" else self._best(after, sign)
+        groups = index.instant_offsets
+        best = np.empty((len(after), self.intervals))
+        if feature.kind == "exists":
+            prices, later = (self._additive(table, sign, objective) for table in (after, lapsed))
+            best_union(prices, later, index.instant_times, feature.kernel.width, groups, best)
+        elif feature.kernel.name == "step":
+            best_rising(after, groups, self.cuts[:-1], sign, best)
+        else:
+            best_pieces(after, lapsed, index.instant_times, feature.kernel.width, groups, self.cuts[:-1], sign, best)
+            origins = groups[
+                :-1
+            ]  # what completes at the origin, a rule of statics alone, is one match that never lapses
+            best[origins] = np.maximum(best[origins], self._best(after[origins], sign))
+        return best
 
     def _best(self, table: Float64, sign: int) -> Float64:
         """max over the weights of an interval of sign·w·O − (e^(sign·w) − 1)·E, for rows (O, E)."""

@@ -32,12 +32,9 @@ class ChainTree:
         self.problem, self.sign = problem, sign
         self.timed, self.static = grammar.timed, grammar.static
         self.longest = grammar.lengths.stop - 1
-        self.bounds = ChainBounds(problem.oracle, grammar, sign, task.objective)
+        self.bounds = ChainBounds(problem.oracle, grammar, sign, task.objective, task.stop == "evidence")
         self.charges = self.bounds.charges(self.longest + 3)
         self.thresholds = Thresholds(task)
-        feature = problem.oracle.grounding.feature
-        # whether a rule's value follows from its first completions, and need not be matched for
-        self.exact = feature.kind == "exists" and feature.kernel.name == "step" and feature.span is None
         names = [*self.timed, *self.static]
         conflict = np.zeros((len(names), len(names)), np.bool_)
         for one, other in grammar.forbidden_pairs:
@@ -98,7 +95,7 @@ class ChainTree:
         own = np.empty(len(rows))
         least = self.thresholds.least(keeper.value)
         found = Sums(row_offsets, rows, some.offsets, some.ends, some.intervals, sum_offsets, sums, self.charges)
-        mark_targets(laws, size, found, least, 1 if self.exact else 0, marks, counts, own)
+        mark_targets(laws, size, found, least, 1 if self.bounds.exact else 0, marks, counts, own)
         self._offer(keeper, chains, node, rows, sums[at], sums[at + 1], own)
         return self._grown(chains, found, marks, counts)
 
@@ -119,6 +116,11 @@ class ChainTree:
             some.intervals,
             sum_offsets,
         )
+        if self.bounds.multiplies:
+            columns, statics = np.arange(self.bounds.width), np.arange(self.bounds.n_statics)
+            by_code = nodes.bodies(some.chains, self.bounds.timed_codes, self.bounds.static_codes)
+            by_column = nodes.bodies(some.chains, columns.astype(np.int32), statics.astype(np.int32))
+            return self.bounds.multiply(by_code, by_column, batch)
         return self.bounds.expand(nodes.bodies(bases, self.bounds.timed_codes, self.bounds.static_codes), batch)
 
     def _grown(self, parents: Chains, found: Sums, marks: Int8, counts: Int64) -> Nodes:
@@ -146,9 +148,9 @@ class ChainTree:
     ) -> None:
         """Price the children that are rules of the grammar and may matter, and hand them to the keeper."""
         size = nodes.lengths(chains)[node] + 1
-        self.problem.oracle.evaluations += len(rows) if self.exact else 0
+        self.problem.oracle.evaluations += len(rows) if self.bounds.exact else 0
         lengths = np.asarray(self.problem.task.grammar.lengths)
-        if self.exact:
+        if self.bounds.exact:
             some = np.flatnonzero((observed + expected > 0) & np.isin(size, lengths))
             value, gain = self._values(observed[some], expected[some], size[some])
         else:
@@ -162,7 +164,7 @@ class ChainTree:
         if len(fit) == 0:
             return
         children, value, worth = nodes.take(children, fit), value[matter[fit]], worth[matter[fit]]
-        if not self.exact:
+        if not self.bounds.exact:
             value, gain = self._matched(children)
             worth = gain - self.thresholds.description[nodes.lengths(children), children.static]
 
@@ -178,6 +180,9 @@ class ChainTree:
         """(objective before description, gain) from the sums after first completions."""
         oracle = self.problem.oracle
         charge = oracle.penalty * size.astype(np.float64)
+        if self.problem.task.charged is None and self.problem.task.objective == "gradient":
+            reward = self.sign * (observed - expected) - charge
+            return reward, reward
         gain = closed_form_gain(observed, expected, charge, self.sign, oracle.largest_weight)[0]
         if self.problem.task.objective == "gradient":
             return self.sign * (observed - expected) - charge, gain

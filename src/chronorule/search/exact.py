@@ -31,8 +31,6 @@ class ExactSearch:
             raise OptionError(
                 "Exact search covers chains, not partial orders; leave partial_orders out of the grammar."
             )
-        if problem.oracle.grounding.feature.kind != "exists":
-            raise OptionError("Exact search covers feature='exists', not 'count'; choose feature='exists'.")
         clock, keeper = Clock(problem, budget), Keeper(problem)
         trees = [ChainTree(problem, sign) for sign in grammar.signs] if grammar.lengths else []
         left = [tree.root() for tree in trees]
