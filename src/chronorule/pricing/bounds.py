@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from chronorule.errors import OptionError
 from chronorule.events import EventLog
 from chronorule.kernels import matching
-from chronorule.kernels.ceilings import best_pieces, best_rising
 from chronorule.kernels.branching import Batch, Events, Tables, best_later, best_union, expand_chains
+from chronorule.kernels.ceilings import best_pieces, best_rising
 from chronorule.kernels.multiplying import best_continuations, multiply_chains
 from chronorule.pricing.oracle import Objective, Oracle
 from chronorule.rules.grammar import Grammar
@@ -55,7 +55,7 @@ class ChainBounds:
         self.cuts = self._cuts(objective)
         self.events = _library_events(log, self.timed_codes, self.static_codes)
         self.multiplies = grounding.feature.kind == "count" and objective == "gradient"
-        # whether the value of a child follows from its sums (with `evidence` its gain, too), and need not be matched for
+        # whether the value of a child (with `evidence` its gain, too) follows from its sums, without matching
         simple = not evidence if self.multiplies else grounding.feature.kind == "exists"
         self.exact = (
             simple and grounding.feature.span is None and (self.multiplies or grounding.feature.kernel.name == "step")
@@ -184,7 +184,7 @@ class ChainBounds:
             stay = np.maximum(self._here(sign, objective), 0.0)
         return Tables(after, latest, stay)
 
-    def _from_events(self, at: Int64, groups: Int64, sign: int, objective: Objective) -> Float64:
+    def _from_events(self, at: Int32, groups: Int64, sign: int, objective: Objective) -> Float64:
         """What rules that complete at rows of one group only can earn from each row on; `at` are the rows' instants."""
         feature, times = self.oracle.grounding.feature, self.oracle.grounding.index.instant_times[at]
         after = self.oracle.after[at]
