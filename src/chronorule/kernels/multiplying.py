@@ -87,9 +87,9 @@ def multiply_chains(
 ) -> None:
     """As `expand_chains`, for the number of matches: every completion counts, as often as it has matches.
 
-    `bodies` are the chains by column, which complete in `entities[node_offsets[r - begin]:node_offsets[r - begin + 1]]`;
-    `prices` are heads observed and expected while a match counts that ends at an instant, and values[s, r] what it can
-    earn at most with up to r more predicates, whatever the target.
+    `bodies` are the chains by column; chain r completes in entities[k], k in node_offsets[r - begin] and on. `prices`
+    are heads observed and expected while a match counts that ends at an instant, and values[s, r] what it can earn at
+    most with up to r more predicates, whatever the target.
     """
     row_of = np.full(n_children, -1, np.int64)
     ways = np.zeros(values.shape[1] + 1, np.float64)
