@@ -11,7 +11,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo        set up, then show what chronorule does"
+	@echo "make demo        set up, then learn rules from real data, and leave a report in demo-output"
 	@echo "make test        set up, then run the whole suite (one part of it: make test ARGS='-k grammar')"
 	@echo "make check       formatting, lint, types, import order, and the package as a wheel"
 	@echo "make format      rewrite the files as the formatter wants them"

@@ -9,15 +9,12 @@ import shlex
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import chronorule as cr
-from chronorule.cli.demo import comparison
 from chronorule.cli.manners import in_options
 from chronorule.cli.options import FEATURES
 from chronorule.cli.output import counted, encodable, listed, names_in, written
@@ -210,7 +207,7 @@ def test_reweigh_writes_a_rules_file(files: Path) -> None:
     assert {path.name for path in files.iterdir()} == {"events.csv", "periods.csv", "rules.txt", "weighed.txt"}
 
 
-# simulate and demo
+# simulate
 
 
 @pytest.mark.parametrize(
@@ -268,54 +265,6 @@ def test_simulation_without_a_seed_is_repeatable(files: Path) -> None:
     for name in ("one.parquet", "two.parquet"):
         done("simulate", "--sequences", "20", "--out", name)
     assert cr.read_events("one.parquet").equals(cr.read_events("two.parquet"))
-
-
-def test_demo_shows_truth_beside_estimate(files: Path) -> None:
-    before = sorted(files.iterdir())
-    told = done("demo")
-    assert sorted(files.iterdir()) == before
-    log, truth = cr.paper_suite()
-    model = cr.reweigh(truth.rules, log, truth.head)
-    assert str(model) in told
-    for rule, weight, item in zip(truth.rules, truth.weights, model.rules, strict=True):
-        row = next(line for line in told.splitlines() if line.startswith(str(rule).replace("<-", "←", 1)))
-        low, high = item.weight - 1.96 * item.stderr, item.weight + 1.96 * item.stderr
-        inside = "yes" if low <= weight <= high else "no"
-        numbers = f"{weight:.2f} {item.weight:.3f} {item.stderr:.3f} {low:.2f} to {high:.2f} {inside} {item.ratio:.2f}"
-        assert row.split()[13:] == numbers.split()
-    assert max(map(len, told.splitlines())) <= 80
-
-
-def test_demo_says_where_the_truth_lies_outside() -> None:
-    log, truth = cr.paper_suite(sequences=100)
-    model = cr.reweigh(truth.rules, log, truth.head)
-    rows = comparison(replace(truth, weights=truth.weights + np.array([9.0, 0.0, 0.0])), model).splitlines()
-    assert [row.split()[0] for row in rows[1:]] == ["Y", "Y", "Y", "log"]
-    assert " no " in rows[1]
-    unknown = replace(model, rules=tuple(replace(item, stderr=float("nan")) for item in model.rules))
-    assert " – " in comparison(truth, unknown).splitlines()[1]
-    assert "nan" not in comparison(truth, unknown)
-
-
-def test_readme_shows_what_the_demo_prints() -> None:
-    readme = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
-    blocks = [block for block in re.findall(r"```text\n(.*?)```", readme, flags=re.DOTALL) if "truth" in block]
-    assert len(blocks) == 1
-    assert blocks[0] in done("demo")
-
-
-def test_demo_keeps_its_files_where_it_is_told(files: Path) -> None:
-    told = done("demo", "--seed", "1", "--out", "kept/here")
-    written = {path.name for path in (files / "kept" / "here").iterdir()}
-    assert written == {"demo.parquet", "demo.periods.parquet", "demo.rules.txt", "demo.model.txt"}
-    assert str(Path("kept/here/demo.model.txt")) in told
-    assert max(map(len, told.splitlines())) <= 80
-    assert "written: " in told
-    again = done("demo", "--seed", "1", "--out", "kept/here")
-    assert again == told.replace("written: ", "replaced: ").replace("         kept", "          kept")
-    assert "seed 1" in told
-    log = cr.read_events("kept/here/demo.parquet")
-    assert log.equals(cr.paper_suite(seed=1).log)
 
 
 # Surroundings

@@ -212,10 +212,6 @@ def test_suffix_that_names_no_form() -> None:
     assert "end its name with .parquet, .csv" in refused("simulate", "--sequences", "9", "--out", "suite.xlsx")
 
 
-def test_demo_cannot_make_its_folder_of_a_file() -> None:
-    assert '"rules.txt" cannot be a folder' in refused("demo", "--out", "rules.txt")
-
-
 # Whatever else happens
 
 

@@ -8,6 +8,9 @@ from chronorule.events import EventLog
 from chronorule.io.table import read_events
 
 FOLDER = Path(__file__).resolve().parent
+FILES = tuple(  # the log first; the notice goes wherever they go
+    FOLDER / name for name in ("icu_demo.parquet", "icu_demo.periods.parquet", "icu_demo.static.parquet", "NOTICE.md")
+)
 
 
 def demo_log() -> EventLog:
@@ -17,4 +20,4 @@ def demo_log() -> EventLog:
     where they start (`FluidBolus`); docs/demo-data.md explains them. What is derived from it stands under the Open
     Database License too.
     """
-    return read_events(FOLDER / "icu_demo.parquet")
+    return read_events(FILES[0])
