@@ -169,6 +169,7 @@ class Stay(NamedTuple):
 
     name: str
     patient: str
+    subject: str  # SUBJECT_ID, which goes no further than this program, as does HADM_ID
     admission: str
     unit: str
     begin: datetime
@@ -197,7 +198,7 @@ class Stays:
             hours = int((end - begin) / timedelta(hours=1))
             if hours < 1:
                 continue
-            stay = Stay(f"S{len(self.all) + 1:03d}", patients[subject], admission, unit, begin, hours)
+            stay = Stay(f"S{len(self.all) + 1:03d}", patients[subject], str(subject), admission, unit, begin, hours)
             self.all.append(stay)
             self.of_patient[str(subject)].append(stay)
         if not self.all:
@@ -396,7 +397,7 @@ def starts(stay: Stay, treatment: Treatment, amounts: Mapping[int, float]) -> It
         last = hour
 
 
-def statics(folder: Path, stays: Iterable[Stay], subjects: Mapping[Stay, str]) -> dict[str, list[str]]:
+def statics(folder: Path, stays: Iterable[Stay]) -> dict[str, list[str]]:
     """Properties without a time: age on arrival, sex, kind of unit, chronic diseases coded for the admission."""
     people = {row[0]: row[1:] for row in rows(folder, "patients", ("subject_id", "dob", "gender"))}
     diseases: dict[str, set[str]] = defaultdict(set)
@@ -404,7 +405,7 @@ def statics(folder: Path, stays: Iterable[Stay], subjects: Mapping[Stay, str]) -
         diseases[admission].update(name for name, begins in CHRONIC.items() if code.startswith(begins))
     found = {}
     for stay in stays:
-        born, sex = people[subjects[stay]]
+        born, sex = people[stay.subject]
         holds = {
             f"Age{OLD}OrMore": stay.begin >= birthday(born, OLD),
             "Female": sex == "F",
@@ -443,14 +444,13 @@ def make_log(folder: Path) -> tuple[cr.EventLog, Counter[str]]:
     events = [event for event in events if event[0] in observed and -HISTORY <= event[1] <= observed[event[0]]]
     if not events:
         raise DemoDataError(f"The tables in {folder} record no urine during a stay, so the log is empty.")
-    subjects = {stay: subject for subject, of_patient in stays.of_patient.items() for stay in of_patient}
     log = cr.EventLog.from_columns(
         entity=[stay.name for stay, _, _ in events],
         time=np.array([hour for _, hour, _ in events], dtype=float),
         event=[predicate for _, _, predicate in events],
         periods={stay.name: (0.0, float(hours)) for stay, hours in observed.items()},
         group={stay.name: stay.patient for stay in observed},
-        static=statics(folder, observed, subjects),
+        static=statics(folder, observed),
         unit="hours",
         resolution=1.0,
     )
