@@ -7,6 +7,7 @@ import click
 from chronorule import __version__
 from chronorule.cli.demo import demo
 from chronorule.cli.describe import describe
+from chronorule.cli.learn import learn
 from chronorule.cli.manners import Commands
 from chronorule.cli.reweigh import reweigh
 from chronorule.cli.simulate import simulate
@@ -20,14 +21,16 @@ def main() -> None:
     """Temporal logic rules that explain when an event happens.
 
     A rule such as "LowUrine <- LowSysBP < HighBUN" says: after a LowSysBP and then
-    a HighBUN, LowUrine happens at e^w times its usual rate. The weight w is found
-    by maximum likelihood.
+    a HighBUN, LowUrine happens at e^w times its usual rate. Rules are found in a
+    log of events and weighed by maximum likelihood; a proof says that none better
+    was missed.
 
     \b
     Try:
       chronorule demo
       chronorule simulate --out suite.parquet
       chronorule describe suite.parquet --head Y
+      chronorule learn suite.parquet --head Y --max-length 6 --out suite
       chronorule reweigh suite.rules.txt suite.parquet --head Y
 
     Results go to standard output, everything else to standard error. The exit
@@ -36,5 +39,5 @@ def main() -> None:
     """
 
 
-for command in (demo, describe, reweigh, simulate):
+for command in (demo, describe, learn, reweigh, simulate):
     main.add_command(command)

@@ -12,7 +12,7 @@ import click
 import chronorule
 from chronorule.cli.options import Command
 from chronorule.cli.output import COLUMNS, names_in, progress, say, written
-from chronorule.errors import DataError
+from chronorule.cli.places import make_folder
 
 if TYPE_CHECKING:
     from chronorule import EventLog, RuleLearner, RuleModel, WeightedRule
@@ -127,11 +127,3 @@ def copies_of_the_data(folder: Path) -> list[Path]:
         raise DataError(
             f'"{folder}" cannot hold the events ({problem.strerror}); make room or choose another with --out.'
         ) from None
-
-
-def make_folder(folder: Path) -> None:
-    """Create the folder where it does not exist yet."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise DataError(f'"{folder}" cannot be a folder ({problem.strerror}); choose another with --out.') from None

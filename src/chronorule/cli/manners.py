@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -39,9 +39,41 @@ OPTION_OF = {
     "predicates": "--predicates",
     "sequences": "--sequences",
     "seed": "--seed",
+    "search": "--search",
+    "objective": "--objective",
+    "stop": "--stop",
+    "alpha": "--alpha",
+    "min_support": "--min-support",
+    "max_rules": "--max-rules",
+    "time_limit": "--time-limit",
+    "given_rules": "--given-rules",
 }
 ASSIGNMENT = re.compile(rf"(?<![\w\"'.-])({'|'.join(OPTION_OF)})=(?=\S)")
 UNDERSCORED = re.compile(r"(?<![\w\"'.-])(time_format|reset_by)(?![\w\"'])")
+
+# Of a grammar and a journal they speak in words that are options here.
+GRAMMAR = {
+    "required": "--must-include",
+    "prefix": "--start-with",
+    "forbidden": "--forbid",
+    "forbidden_pairs": "--forbid-pair",
+    "body": "--body",
+}
+PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (
+        r"\b(required|prefix|forbidden|forbidden_pairs|body) (names|holds)\b",
+        lambda found: f"{GRAMMAR[found[1]]} {found[2]}",
+    ),
+    (r"\bnot in body\b", "not among the predicates that rules may use"),
+    (r"\bis both forbidden and in (required|prefix)\b", lambda found: f"is in both --forbid and {GRAMMAR[found[1]]}"),
+    (r"\b(min|max)_length\b", r"--\1-length"),
+    (r"\bThe prefix (holds|orders)\b", r"--start-with \1"),
+    (r"\bA prefix of\b", "--start-with with"),
+    (r"\bset (repeats|partial_orders)=True", lambda found: f"give --{found[1].replace('_', '-')}"),
+    (r"\bin relations\b", "in --relations"),
+    (r"\binto required\b", "into --must-include"),
+    (r"\bname another journal, or remove this one to begin anew\b", "choose another --out, or begin anew with --fresh"),
+)
 
 
 def in_options(message: str) -> str:
@@ -49,6 +81,8 @@ def in_options(message: str) -> str:
     message = re.sub(r"\bat_risk_from_start(=False)?", "--not-at-risk-from-start", message)
     message = re.sub(r"\bpass periods\b", "pass --periods", message)
     message = message.replace('pass separator=","', 'leave --separator out, whose default is ","')
+    for pattern, words in PHRASES:
+        message = re.sub(pattern, words, message)
     message = ASSIGNMENT.sub(lambda found: f"{OPTION_OF[found[1]]} ", message)
     return UNDERSCORED.sub(lambda found: OPTION_OF[found[1]], message)
 

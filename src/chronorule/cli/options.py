@@ -228,13 +228,37 @@ def chooses_head(text: str) -> Callable[[Action], Action]:
 
     def decorate(action: Action) -> Action:
         @wraps(action)
-        def gathered(head: str | None, not_at_risk_from_start: bool, **given: Any) -> None:
-            flags = {name: given.pop(name) for name in ("terminal", "reset_by")}
-            action(choice=HeadChoice(head, at_risk_from_start=not not_at_risk_from_start, **flags), **given)
+        def gathered(head: str | None, **given: Any) -> None:
+            manner = _manner_of_head(given)
+            action(choice=HeadChoice(head, **manner), **given)
 
-        decorated: Action = gathered
-        for add in reversed(HEAD_OPTIONS):
-            decorated = add(decorated)
-        return option("--head", metavar="NAME", section=HEAD, help=text)(decorated)
+        return option("--head", metavar="NAME", section=HEAD, help=text)(_with_manner(gathered))
 
     return decorate
+
+
+def chooses_heads(text: str) -> Callable[[Action], Action]:
+    """Give a command the options of one head or several, as `choices`: a `HeadChoice` for each."""
+
+    def decorate(action: Action) -> Action:
+        @wraps(action)
+        def gathered(head: tuple[str, ...], **given: Any) -> None:
+            manner = _manner_of_head(given)
+            action(choices=tuple(HeadChoice(name, **manner) for name in head), **given)
+
+        named = option("--head", metavar="NAME", multiple=True, required=True, section=HEAD, help=text)
+        return named(_with_manner(gathered))
+
+    return decorate
+
+
+def _manner_of_head(given: dict[str, Any]) -> dict[str, Any]:
+    """What an occurrence of the head does to the next, taken out of all options."""
+    manner = {name: given.pop(name) for name in ("terminal", "reset_by")}
+    return {**manner, "at_risk_from_start": not given.pop("not_at_risk_from_start")}
+
+
+def _with_manner(action: Action) -> Action:
+    for add in reversed(HEAD_OPTIONS):
+        action = add(action)
+    return action

@@ -9,7 +9,7 @@ import sys
 import textwrap
 import uuid
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -134,16 +134,21 @@ def progress(what: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    with (
-        Console(stderr=True, highlight=False).status(f"{what} ...", spinner="line") as status,
-        warnings.catch_warnings(),
-    ):
+    status = Console(stderr=True, highlight=False).status(f"{what} ...", spinner="line")
+    with status, aside_between(status.stop, status.start):
+        yield
+
+
+@contextmanager
+def aside_between(stop: Callable[[], None], start: Callable[[], None]) -> Iterator[None]:
+    """Take what moves on the terminal away while a warning is shown, so that it begins at the margin."""
+    with warnings.catch_warnings():
         show = warnings.showwarning
 
         def clear_then_show(*about: Any, **more: Any) -> None:
-            status.stop()  # takes its line away, so that the warning begins at the margin
+            stop()
             show(*about, **more)
-            status.start()
+            start()
 
         warnings.showwarning = clear_then_show
         yield

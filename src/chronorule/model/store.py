@@ -32,7 +32,7 @@ from chronorule.model.definition import (
     merged_text,
     parse_definition,
 )
-from chronorule.model.records import Reader, to_plain
+from chronorule.model.records import Reader, shown, to_plain
 from chronorule.model.rule_model import RuleModel
 from chronorule.model.weighted_rule import WeightedRule
 from chronorule.rules import Rule
@@ -82,23 +82,32 @@ def definition_of(model: RuleModel) -> Definition:
     )
 
 
-def _standing(folder: Path, definition: Definition) -> tuple[str | None, str | None]:
-    """The `rules.toml` that stands in the folder, and again where it is to be kept; refuses what is not ours."""
-    rules, manifest = folder / RULES, folder / MANIFEST
+def refuse_foreign(folder: Path) -> None:
+    """Refuse a folder in which saving would overwrite what is not of a model."""
     if folder.exists() and not folder.is_dir():
         raise ModelError(f'"{folder}" is a file, but a model is saved as a folder; choose another name.')
-    written = _manifest_if_ours(manifest)
+    if _manifest_if_ours(folder / MANIFEST) is None and (folder / RULES).exists():
+        try:
+            parse_definition(_text_of(folder / RULES), folder / RULES)
+        except ChronoruleError as problem:
+            raise ModelError(
+                f'"{folder / RULES}" is not of a chronorule model, and saving would overwrite it; choose another '
+                "folder."
+            ) from problem
+
+
+def _standing(folder: Path, definition: Definition) -> tuple[str | None, str | None]:
+    """The `rules.toml` that stands in the folder, and again where it is to be kept; refuses what is not ours."""
+    refuse_foreign(folder)
+    rules = folder / RULES
     if not rules.exists():
         return None, None
     try:
         text = _text_of(rules)
         standing = parse_definition(text, rules)
-    except ChronoruleError as problem:
-        if written is None:
-            raise ModelError(
-                f'"{rules}" is not of a chronorule model, and saving would overwrite it; choose another folder.'
-            ) from problem
+    except ChronoruleError:
         return None, _bytes_as_text(rules)
+    written = _manifest_if_ours(folder / MANIFEST)
     touched = written is None or written.get("rules_sha256") != hashlib.sha256(_encoded(text)).hexdigest()
     return text, text if touched and standing != definition else None
 
@@ -188,8 +197,13 @@ def parse_manifest(text: str, file: Path) -> RuleModel:
     def no_number(word: str) -> NoReturn:
         reader.refuse(f"{word} stands for a number, which JSON does not know")
 
+    def number(digits: str) -> float:
+        if math.isinf(float(digits)):
+            reader.refuse(f"the number {shown(digits)} is too large")
+        return float(digits)
+
     try:
-        document = json.loads(text, parse_constant=no_number)
+        document = json.loads(text, parse_constant=no_number, parse_float=number)
     except (ValueError, RecursionError) as problem:
         if isinstance(problem, ModelError):
             raise

@@ -85,7 +85,7 @@ class WeightedRule(Alike):
             "rule": self.rule.key,
             "sign": self.sign,
             **{name: known(value) for name, value in numbers.items()},
-            "within_gain": None if seen is None else seen.within_gain,
+            "within_gain": None if seen is None or seen.within_gain is None else known(seen.within_gain),
             "heads": self.heads,
             "support": self.support,
             "label": self.label,
