@@ -13,6 +13,7 @@ import chronorule
 from chronorule.cli.options import Command
 from chronorule.cli.output import COLUMNS, names_in, progress, say, written
 from chronorule.cli.places import make_folder
+from chronorule.errors import DataError
 
 if TYPE_CHECKING:
     from chronorule import EventLog, RuleLearner, RuleModel, WeightedRule
