@@ -71,11 +71,20 @@ def _card(records: Record, rule: Record, prefix: str) -> str:
         against = f'<p class="against"><strong>Against it:</strong> {escape("; ".join(rule["objections"]))}.</p>'
     title = f'<span class="number">{rule["number"]}</span> <span class="rule">{escape(rule["text"])}</span>'
     words = escape(rule["sentence"]).replace("95 %", "95&nbsp;%")
+    brief = not rule["admitted"] and rule["number"] > records["pictured"]["suggestive"]
+    halves = f'<div class="halves"><div>{_numbers(records, rule)}</div>{_aftermath(records, rule, name)}</div>'
     return (
         f'<article class="{kind}" id="{name}" aria-labelledby="{name}-h"><h3 id="{name}-h">{title}</h3>'
-        f'<div class="badges">{told}</div><p>{words}</p>{against}'
-        f'<div class="halves"><div>{_numbers(records, rule)}</div>{_aftermath(records, rule, name)}</div>'
+        f'<div class="badges">{told}</div><p>{words}</p>{against}{_in_brief(rule) if brief else halves}'
         f"{_timelines(records, rule, name)}</article>\n"
+    )
+
+
+def _in_brief(rule: Record) -> str:
+    on = rule["while_on"]
+    return (
+        f'<p class="legend">Gain {_tenths(rule["gain"])} nats. {on["observed"]:,} heads observed while it counts, '
+        f"{number(on['expected_without'])} expected without it.</p>"
     )
 
 
@@ -169,8 +178,8 @@ def suggestive_section(records: Record) -> str:
     rules = records["suggestive"]
     if not rules:
         return ""
-    left_out = len(rules) > records["pictured"]["suggestive"] and records["entities_shown"]
-    more = f" Entities are pictured for the first {records['pictured']['suggestive']}." if left_out else ""
+    full = records["pictured"]["suggestive"]
+    more = f" All but the first {full} are shown in brief." if len(rules) > full else ""
     return (
         '<p class="warning">Not admitted, and not certified. These rules come nearest to passing, each weighed as if '
         "it alone were added to the rules above. On data without any rule, some rules would stand here too: take "

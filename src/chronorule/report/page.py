@@ -25,9 +25,9 @@ def report_page(records: Record) -> str:
     head = records["head"]["name"]
     sections = [
         ("rules", "Rules", rules_section(records)),
+        ("learning", "How the rules were found", learning_section(records)),
         ("suggestive", "Suggestive rules", suggestive_section(records)),
         ("expected", "Observed and expected", totals_section(records)),
-        ("learning", "How the rules were found", learning_section(records)),
         ("data", "Data", data_section(records)),
         ("options", "Options", options_section(records)),
         ("glossary", "Words", glossary_section(records)),
