@@ -71,7 +71,7 @@ def test_records_say_what_the_model_says(records: dict[str, Any], model: RuleMod
         assert len(records[kind]) == len(items)
         for record, item in zip(records[kind], items, strict=True):
             told = json.loads(json.dumps(item.to_dict()))
-            assert {name: record[name] for name in told} == told
+            assert {name: record[name] for name in told} == told  # objections too: not learned with `within`
             assert record["admitted"] == (kind == "rules")
             assert record["while_on"]["observed"] == item.heads
             assert 0 < len(record["timelines"]) <= 4
@@ -345,3 +345,16 @@ def test_a_model_that_was_edited_since(model: RuleModel, log: EventLog, tmp_path
     read = Page(report_page(told))
     assert "A person edited the model since it was fitted" in read.text
     assert "edited since it was learned" in read.text
+
+
+def test_a_model_learned_within_entities_holds_that_against_others(log: EventLog) -> None:
+    """A rule of a property that half of the entities have, all of whose heads it explains, says who and never when."""
+    rows = [(f"e{k}", 1.0 + t, "Y") for k in range(40) for t in range(9) if k % 2 or t == 0]
+    who = EventLog.from_columns(
+        [r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows], periods=(0.0, 10.0),
+        static={f"e{k}": ["Old"] for k in range(1, 40, 2)},
+    )  # fmt: skip
+    model = cr.reweigh("Y <- Old", who, heterogeneity="none")
+    assert report_records(model, who)["rules"][0]["objections"] == []
+    told = report_records(replace(model, options={"within": True}), who)["rules"][0]
+    assert told["objections"] == ["marks which entities"]

@@ -92,6 +92,7 @@ def _rule(known: Expectation, item: WeightedRule, place: int, admitted: bool, pi
         "text": format_rule(item.rule, "ascii").replace(" <-| ", " ↤ ", 1).replace(" <- ", " ← ", 1),
         "sentence": sentence(item, known.model.feature, log.unit, statics),
         **item.to_dict(),
+        "objections": list(item.objections(within=bool(known.model.options.get("within", False)))),
         "length": item.rule.length,
         "description_length": None if item.evidence is None else item.evidence.description_length,
         "says": says[0],
