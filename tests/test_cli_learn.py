@@ -18,6 +18,7 @@ import pytest
 import chronorule as cr
 from chronorule.cli import watching
 from chronorule.cli.places import folders_of
+from chronorule.errors import ModelError
 from chronorule.learner import LearningProgress
 from chronorule.search import Progress
 from command_line import COMMAND, done, refused, run, write_files
@@ -202,6 +203,23 @@ def test_same_command_again_goes_on_from_the_journal(files: Path, monkeypatch: p
 def steady(text: str) -> str:
     """A model's text without the seconds that a search took."""
     return re.sub(r"[\d.]+\s+s\)", "s)", text)
+
+
+def test_run_that_a_time_limit_ended_is_gone_on_with(files: Path) -> None:
+    done(*SHORT, "--out", "model", "--time-limit", "0")
+    assert cr.load(files / "model").stopped == "time limit"
+    assert steady(done(*SHORT, "--out", "model")) == steady(done(*SHORT))
+
+
+def test_model_is_printed_even_where_it_cannot_be_saved(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise ModelError("The model cannot be saved.")
+
+    monkeypatch.setattr(cr.RuleModel, "save", full)
+    result = run(*SHORT, "--out", "model")
+    assert result.exit_code == 1
+    assert "Y ← A < B" in result.stdout
+    assert result.stderr == "error: The model cannot be saved.\n"
 
 
 def test_journal_of_another_run_is_not_gone_on_from() -> None:

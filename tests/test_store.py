@@ -164,6 +164,15 @@ def test_model_without_rules_comes_back(tmp_path: Path, log: cr.EventLog) -> Non
     assert "[[rules]]\n" not in (tmp_path / "rules.toml").read_text(encoding="utf-8")
 
 
+def test_rules_come_and_go_in_one_folder(folder: Path, fitted: cr.RuleModel, log: cr.EventLog) -> None:
+    edit(folder, lambda text: text.replace("[head]", "# the head\n[head]"))
+    for model in (cr.reweigh([], log, "Y"), fitted, cr.reweigh("Y <- D", log), fitted, cr.reweigh([], log, "Y")):
+        model.save(folder)
+        assert cr.load(folder) == model
+        assert (folder / "rules.toml").read_text(encoding="utf-8").count("# the head\n") == 1
+    assert sorted(os.listdir(folder)) == ["manifest.json", "rules.edited.toml", "rules.toml"]
+
+
 def test_loaded_model_gives_the_same_rates(folder: Path, fitted: cr.RuleModel, log: cr.EventLog) -> None:
     times = np.linspace(0.5, 19.5, 7)
     np.testing.assert_array_equal(cr.load(folder).intensity(log, 0, times), fitted.intensity(log, 0, times))

@@ -26,7 +26,7 @@ from chronorule.cli.output import counted, listed, say, say_aside, say_json
 from chronorule.cli.places import JOURNAL, RECORDS, REPORT, folders_of, journal_of, prepare
 from chronorule.cli.reweigh import HETEROGENEITIES, read_rules
 from chronorule.cli.watching import interruptible, watching
-from chronorule.errors import DataError, RuleError
+from chronorule.errors import ChronoruleError, DataError, RuleError
 
 if TYPE_CHECKING:
     from chronorule import EventLog, Head, Rule, RuleModel
@@ -305,7 +305,11 @@ def learn(
             with watching(quiet, asked) as watch:
                 learner.fit(log, journal=journal_of(folder), watch=watch, stop=asked)
             learned.append(learner.model_)
-            files += keep(learner.model_, log, folder, not no_entities)
+            try:
+                files += keep(learner.model_, log, folder, not no_entities)
+            except ChronoruleError:
+                show(learned, as_json)  # what took long to learn is not lost with the disk
+                raise
             if asked():
                 break
     show(learned, as_json)

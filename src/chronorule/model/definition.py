@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -244,9 +245,8 @@ def _split(text: str) -> tuple[str, list[str]]:
             while place > 0 and lines[place - 1].lstrip().startswith("#"):
                 place -= 1
             starts.append(place)
-    ends = [*starts[1:], len(lines)]
-    blocks = ["".join(lines[begin:end]) for begin, end in zip(starts, ends, strict=True)]
-    return "".join(lines[: starts[0]] if starts else lines), blocks
+    bounds = [*starts, len(lines)]
+    return "".join(lines[: bounds[0]]), ["".join(lines[begin:end]) for begin, end in pairwise(bounds)]
 
 
 def _rule_of(block: str, file: Path) -> Rule:
