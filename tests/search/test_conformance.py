@@ -118,6 +118,14 @@ def check(problem: Subproblem, outcome: Outcome, best: float, complete: bool) ->
     assert worths == sorted(worths, reverse=True) or task.objective == "gradient"
     value = task.value(outcome.best) if outcome.best is not None else 0.0
     exact = {"rel": 1e-9, "abs": 1e-9}  # sums over some hundred instants, in another order
+    assert len(set(outcome.contenders)) == len(outcome.contenders) <= task.contenders
+    for rule in outcome.contenders:
+        assert task.grammar.why_not(rule) is None, rule.key
+        assert rule not in task.taken
+        assert outcome.best is None or rule != outcome.best.rule
+    values = [task.value(problem.evidence(rule)) for rule in outcome.contenders]
+    assert values == pytest.approx(sorted(values, reverse=True), **exact)
+    assert all(value > 0 for value in values)
     assert certificate.incumbent == pytest.approx(value, **exact)
     assert certificate.objective == task.objective
     assert certificate.grammar == str(task.grammar)
@@ -232,12 +240,32 @@ def test_second_round_looks_beside_the_rules_in_force(search: Search) -> None:
 
 
 def test_runners_up_are_as_many_as_asked_for(search: Search) -> None:
-    for number in (1, 25):
+    for number in (0, 1, 25):
         outcome = run(search, pose(study_of(), runners_up=number))
         assert outcome is not None
         assert len(outcome.runners_up) <= number
         if is_complete(search) and number == 25:
             assert len(outcome.runners_up) >= 5
+
+
+@pytest.mark.parametrize("objective", ["gain", "gradient", "worth"])
+def test_contenders_are_the_best_by_the_objective(search: Search, objective: str) -> None:
+    """All of them where no rule is left unseen; a search that prunes may leave out what cannot win."""
+    problem = pose(study_of(), objective=objective, contenders=12)
+    outcome = run(search, problem)
+    assert outcome is not None
+    check(problem, outcome, best_value(problem), is_complete(search))
+    task = problem.task
+    known = [task.value(problem.evidence(rule)) for rule in enumerate_rules(task.grammar, task.head)]
+    positive = sorted((value for value in known if value > 0), reverse=True)[:13]
+    shown = sorted([*([outcome.best.rule] if outcome.best else []), *outcome.contenders], key=lambda rule: rule.key)
+    values = sorted((task.value(problem.evidence(rule)) for rule in shown), reverse=True)
+    assert len(values) <= len(positive)
+    for value, most in zip(values, positive, strict=False):
+        assert value <= most * (1 + 1e-9)
+    if outcome.certificate.evaluations >= len(known):  # none was left unseen
+        assert values[:12] == pytest.approx(positive[:12], rel=1e-9)
+    assert run(search, pose(study_of(), contenders=0)).contenders == ()  # type: ignore[union-attr]
 
 
 # ---- budgets
