@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from chronorule.errors import FitWarning
 from chronorule.learner.state import State
 from chronorule.learner.weighing import Weighing
 from chronorule.model import RuleModel, Study
+from chronorule.model.residuals import Bursts, bursts
 from chronorule.model.weigh import weigh
 from chronorule.rules import Rule
 from chronorule.rules.canonical import implies
@@ -39,6 +42,9 @@ def finished(weighing: Weighing, study: Study, state: State, options: Mapping[st
             "honest: the rules were found on one half of the groups, and weights, errors, gains and intervals come "
             "from the other half alone."
         )
+    burst = bursts(study, study.fit([item.rule for item in model.rules]))
+    if burst is not None and burst.sure:
+        notes.append(_warned_of_bursts(burst, study))
     return replace(
         model,
         grammar=task.grammar,
@@ -48,6 +54,18 @@ def finished(weighing: Weighing, study: Study, state: State, options: Mapping[st
         options=dict(options),
         stopped=state.stopped,
     )
+
+
+def _warned_of_bursts(burst: Bursts, study: Study) -> str:
+    """The sentence on heads that bring heads; it is also a warning."""
+    name = study.head.name
+    told = (
+        f"'{name}' seems to excite itself: {burst.observed:,} came soon after another where {burst.expected:.0f} are "
+        "expected. Then gains are overstated, and more than one log in 1/alpha shows a rule by chance: let rules use "
+        f"its own past (put '{name}' into the body of the grammar), or ask for a smaller alpha."
+    )
+    warnings.warn(told, FitWarning, stacklevel=5)
+    return told
 
 
 def _suggestive(state: State) -> list[Rule]:

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from chronorule.errors import DataWarning, OptionError
 from chronorule.events import EventLog, Exposure, Head, exposure
 from chronorule.grounding import Feature, FeaturePath, Grounding
-from chronorule.kernels.rates import row_moments
 from chronorule.likelihood import Heterogeneity, build_segments, log_likelihood, log_rate
 from chronorule.model.history import Round
 from chronorule.model.records import Alike
+from chronorule.model.residuals import Expectation
 from chronorule.model.weighted_rule import WeightedRule, finite, format_table, known, number
 from chronorule.model.words import learning_words, paragraph, suggestive_table
 from chronorule.rules import format_rule
@@ -125,25 +125,12 @@ class RuleModel(Alike):
         return rate.reshape(asked.shape)
 
     def _expected_until(self, risk: Exposure, paths: list[FeaturePath], times: Float64) -> Float64:
-        """Λ(t) of a log of one entity with multiplier 1: whole segments before t, and part of the one that holds t."""
+        """Λ(t) of a log of one entity with multiplier 1."""
         segments = build_segments(risk, paths, self.cuts)
-        if len(segments.length) == 0:
-            return np.zeros(len(times))
         rates = log_rate(
             segments, [item.weight for item in self.rules], self.baseline, signs=[item.sign for item in self.rules]
         )
-        linear = np.column_stack([rates.constant, rates.decaying])
-
-        def mass(rows: NDArray[np.int64], length: Float64) -> Float64:
-            moments = row_moments(np.ascontiguousarray(linear[rows]), length, segments.decay)[:, 0]
-            return np.asarray(moments if segments.decay > 0 else moments * length)
-
-        whole = mass(np.arange(len(segments.length)), segments.length)
-        before = np.concatenate([[0.0], np.cumsum(whole)])
-        holder = np.searchsorted(segments.start, times, side="left") - 1
-        row = np.maximum(holder, 0)
-        part = mass(row, np.clip(times - segments.start[row], 0.0, segments.length[row]))
-        return np.where(holder >= 0, before[row] + part, 0.0)
+        return Expectation.of(segments, rates).until(np.zeros(len(times), np.int64), times)
 
     def _paths(self, log: EventLog) -> list[FeaturePath]:
         return Grounding(log, self.feature).paths([item.rule for item in self.rules])

@@ -104,10 +104,10 @@ class Study:
         twins = {order[f]: order[k] for f, k in enumerate(first.tolist()) if order[f].sign == order[k].sign and f != k}
         return [rule for rule in rules if rule not in twins], twins
 
-    def oracle(self, fit: Fit) -> Oracle:
-        """The prices of further rules at the λ of a fit."""
+    def rate(self, fit: Fit) -> Rate:
+        """λ of a fit."""
         solution = fit.solution
-        rate = Rate.of(
+        return Rate.of(
             self.exposure,
             fit.paths,
             self.cuts,
@@ -117,10 +117,13 @@ class Study:
             multipliers_by_entity(solution, self.log.group),
             fit.segments,
         )
+
+    def oracle(self, fit: Fit) -> Oracle:
+        """The prices of further rules at the λ of a fit."""
         return Oracle(
             self.grounding,
             self.exposure,
-            rate,
+            self.rate(fit),
             unit=self.log.group,
             penalty=self.penalty,
             largest_weight=self.largest_weight,
