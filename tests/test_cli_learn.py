@@ -177,7 +177,7 @@ def test_out_holds_a_model_a_journal_and_a_report(files: Path) -> None:
     model = cr.load(files / "model")
     assert str(model) + "\n" == text
     assert sorted(os.listdir("model")) == [
-        "journal.jsonl", "manifest.json", "report.html", "report.json", "rules.toml"
+        "events.json", "journal.jsonl", "manifest.json", "report.html", "report.json", "rules.toml"
     ]  # fmt: skip
     log = cr.read_events("suite.csv", periods="suite.periods.csv")
     assert model.training.fingerprint == log.fingerprint

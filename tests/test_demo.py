@@ -43,6 +43,7 @@ def test_demo_tells_where_everything_is(demo: tuple[str, Path]) -> None:
     names = {path.name for path in out.iterdir()}
     assert names == {
         "NOTICE.md",
+        "events.json",
         "icu_demo.parquet",
         "icu_demo.periods.parquet",
         "icu_demo.static.parquet",
@@ -55,6 +56,12 @@ def test_demo_tells_where_everything_is(demo: tuple[str, Path]) -> None:
     assert f"in a browser: {Path('demo-output/report.html')}" in told
     assert "LowUrine" in (out / "report.html").read_text(encoding="utf-8")
     assert cr.read_events(out / "icu_demo.parquet").equals(cr.demo_log())
+
+
+def test_report_of_the_demo_can_be_drawn_again(demo: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(demo[1])
+    done("report", "demo-output", "--out", "again.html")
+    assert Path("again.html").read_bytes() == Path("demo-output/report.html").read_bytes()
 
 
 def test_demo_says_of_files_of_before_that_it_replaced_them(

@@ -9,6 +9,7 @@ from chronorule.cli.demo import demo
 from chronorule.cli.describe import describe
 from chronorule.cli.learn import learn
 from chronorule.cli.manners import Commands
+from chronorule.cli.report import report
 from chronorule.cli.reweigh import reweigh
 from chronorule.cli.simulate import simulate
 
@@ -31,6 +32,7 @@ def main() -> None:
       chronorule simulate --out suite.parquet
       chronorule describe suite.parquet --head Y
       chronorule learn suite.parquet --head Y --max-length 6 --out suite
+      chronorule report suite --no-entities --out public.html
       chronorule reweigh suite.rules.txt suite.parquet --head Y
 
     Results go to standard output, everything else to standard error. The exit
@@ -39,5 +41,5 @@ def main() -> None:
     """
 
 
-for command in (demo, describe, learn, reweigh, simulate):
+for command in (demo, describe, learn, report, reweigh, simulate):
     main.add_command(command)

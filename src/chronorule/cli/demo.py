@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 import chronorule
-from chronorule.cli.options import Command
+from chronorule.cli.options import Command, EventFile
 from chronorule.cli.output import COLUMNS, names_in, progress, say, written
 from chronorule.cli.places import make_folder
+from chronorule.cli.source import remember
 from chronorule.errors import DataError
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def demo(out: Path) -> None:
         model.save(out)
         chronorule.write_report(model, log, out / REPORT)
         files = [out / name for name in ("rules.toml", "manifest.json", REPORT)]
-        files += copies_of_the_data(out)
+        data = copies_of_the_data(out)
+        files += [*data, remember(out, EventFile.plain(str(data[0])), log)]
     say(str(model))
     say()
     say(in_words(model))

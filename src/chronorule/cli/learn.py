@@ -25,6 +25,7 @@ from chronorule.cli.options import (
 from chronorule.cli.output import counted, listed, say, say_aside, say_json
 from chronorule.cli.places import JOURNAL, RECORDS, REPORT, folders_of, journal_of, prepare
 from chronorule.cli.reweigh import HETEROGENEITIES, read_rules
+from chronorule.cli.source import remember
 from chronorule.cli.watching import interruptible, watching
 from chronorule.errors import ChronoruleError, DataError, RuleError
 
@@ -306,7 +307,7 @@ def learn(
                 learner.fit(log, journal=journal_of(folder), watch=watch, stop=asked)
             learned.append(learner.model_)
             try:
-                files += keep(learner.model_, log, folder, not no_entities)
+                files += keep(learner.model_, log, events, folder, not no_entities)
             except ChronoruleError:
                 show(learned, as_json)  # what took long to learn is not lost with the disk
                 raise
@@ -361,13 +362,13 @@ def refuse_without_heads(log: EventLog, head: Head) -> None:
         )
 
 
-def keep(model: RuleModel, log: EventLog, folder: Path | None, entities: bool) -> list[Path]:
-    """Save a model and its report; the files written."""
+def keep(model: RuleModel, log: EventLog, events: EventFile, folder: Path | None, entities: bool) -> list[Path]:
+    """Save a model, its report, and where its events are; the files written."""
     if folder is None:
         return []
     model.save(folder)
     report = chronorule.write_report(model, log, folder / REPORT, entities=entities, records=folder / RECORDS)
-    return [folder / "rules.toml", folder / "manifest.json", folder / JOURNAL, *report]
+    return [folder / "rules.toml", folder / "manifest.json", folder / JOURNAL, *report, remember(folder, events, log)]
 
 
 def show(models: list[RuleModel], as_json: bool) -> None:

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
 import chronorule
 from chronorule.cli.output import progress
@@ -101,6 +102,12 @@ class EventFile:
     time_format: str | None
     resolution: float
 
+    @classmethod
+    def plain(cls, path: str) -> EventFile:
+        """A file that is read without options."""
+        roles = dict.fromkeys((*COLUMNS, "periods", "static", "unit", "time_format"))
+        return cls(path=path, separator=",", resolution=0.0, **roles)
+
     def read(self) -> EventLog:
         """The log in the file."""
         with progress(f"reading {self.path}"):
@@ -176,17 +183,37 @@ EVENT_OPTIONS = [
 
 def reads_events(action: Action) -> Action:
     """Give a command the argument EVENTS and the options to read it, as one `events: EventFile`."""
+    return _reading(action, click.argument("events"))
 
+
+def reads_events_if_named(action: Action) -> Action:
+    """The same with an argument that may be left out: then `events` is None, and options to read it are refused."""
+    return _reading(action, click.argument("events", required=False))
+
+
+def _reading(action: Action, argument: Callable[[Action], Action]) -> Action:
     @wraps(action)
     def gathered(**given: Any) -> None:
         roles = {role: given.pop(f"{role}_column") for role in COLUMNS}
         others = {name: given.pop(name) for name in BESIDES}
-        action(events=EventFile(path=given.pop("events"), **roles, **others), **given)
+        path = given.pop("events")
+        if path is None:
+            _refuse_reading_options()
+        action(events=None if path is None else EventFile(path=path, **roles, **others), **given)
 
     decorated: Action = gathered
     for decorate in reversed(EVENT_OPTIONS):
         decorated = decorate(decorated)
-    return click.argument("events")(decorated)
+    return argument(decorated)
+
+
+def _refuse_reading_options() -> None:
+    """Options that say how to read EVENTS would be of no effect without EVENTS."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        stated = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if stated and isinstance(parameter, Option) and parameter.section == READING:
+            raise click.UsageError(f"{parameter.opts[0]} says how to read EVENTS, but no EVENTS are named; name them.")
 
 
 @dataclass(frozen=True)
