@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -261,6 +262,38 @@ def test_folders_of_several_heads_are_safe_names() -> None:
     assert folders_of(["Y", "Z"], None) == [None, None]
     names = [folder.name for folder in folders_of(["a/b", "a b", "..", "né", "../x"], Path("out")) if folder]
     assert names == ["a-b", "a-b-2", "head", "né", "x"]
+
+
+# Corrected by a person
+
+
+def test_edited_model_is_weighed_again_as_it_was_learned(files: Path) -> None:
+    done(*SHORT, "--out", "model", "--kernel", "window:6", "--baseline", "10", "--given-rules", "rules.txt")
+    rules = files / "model" / "rules.toml"
+    rules.write_text(re.sub(r"weight = .*", "weight = 0.5  # too much?", rules.read_text("utf-8"), count=1), "utf-8")
+    edited = cr.load(files / "model")
+    assert math.isnan(edited.rules[0].gain)
+    result = run("reweigh", "model", *LEARN[1:4], "--out", "model")
+    assert result.exit_code == 0
+    assert "replaced: model/rules.toml, model/manifest.json" in result.stderr
+    again = cr.load(files / "model")
+    assert str(again) + "\n" == result.stdout
+    assert (again.feature, again.cuts, again.head) == (edited.feature, (10.0,), edited.head)
+    assert again.rules[0].gain > 0
+    assert again.certificate is None
+    assert "# too much?" in rules.read_text(encoding="utf-8")
+    log = cr.read_events("suite.csv", periods="suite.periods.csv")
+    texts = [item.rule.key for item in edited.rules]
+    assert again.rules == cr.reweigh(texts, log, kernel=cr.window(6), baseline=[10]).rules
+
+
+def test_options_overrule_the_model_that_is_weighed_again(files: Path) -> None:
+    done(*SHORT, "--out", "model", "--kernel", "window:6")
+    words = ("reweigh", "model", *LEARN[1:4], "--json")
+    record = json.loads(done(*words, "--kernel", "step", "--reset-by", "D"))
+    assert (record["kernel"], record["head"]["reset_by"]) == ("step", "D")
+    assert json.loads(done(*words))["kernel"] == "window(6)"
+    assert "is a file, but a model is saved as a folder" in refused(*words, "--out", "rules.txt")
 
 
 # Progress

@@ -418,6 +418,14 @@ def test_name_that_no_file_can_hold(tmp_path: Path, fitted: cr.RuleModel) -> Non
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "nul\0"])
+def test_name_that_no_folder_can_have(tmp_path: Path, fitted: cr.RuleModel, name: str) -> None:
+    with pytest.raises(ModelError, match="cannot be saved in"):
+        fitted.save(tmp_path / name)
+    with pytest.raises(ModelError, match="There is no folder"):
+        cr.load(tmp_path / name)
+
+
 def test_options_that_are_no_plain_values(tmp_path: Path, fitted: cr.RuleModel) -> None:
     with pytest.raises(ModelError, match="cannot hold <object"):
         replace(fitted, options={"search": object()}).save(tmp_path)

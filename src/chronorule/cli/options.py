@@ -225,6 +225,11 @@ class HeadChoice:
     reset_by: str | None
     at_risk_from_start: bool
 
+    @property
+    def says_nothing(self) -> bool:
+        """Whether no option speaks of the head."""
+        return self == HeadChoice(None, terminal=False, reset_by=None, at_risk_from_start=True)
+
     def head(self, otherwise: str | None = None) -> Head | None:
         """The head of that name, else of the name given here; None without either."""
         name = otherwise if self.name is None else self.name

@@ -27,7 +27,7 @@ def folders_of(heads: Sequence[str], out: Path | None) -> list[Path | None]:
     return found
 
 
-def prepare(folder: Path | None, fresh: bool) -> None:
+def prepare(folder: Path | None, fresh: bool = False) -> None:
     """Make the folder, refuse what could not be saved there before the work begins, and forget an old journal."""
     if folder is None:
         return

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 import chronorule
 from chronorule.cli.options import (
@@ -22,10 +24,11 @@ from chronorule.cli.options import (
     reads_events,
 )
 from chronorule.cli.output import check_writable, names_in, progress, say, say_aside, say_json, write_text, written
+from chronorule.cli.places import prepare
 from chronorule.errors import DataError, RuleError, RuleSyntaxError
 
 if TYPE_CHECKING:
-    from chronorule import Rule
+    from chronorule import Rule, RuleModel
 
 MODEL = "How rules count"
 HETEROGENEITIES = ("gamma", "none", "entity")
@@ -81,9 +84,9 @@ HETEROGENEITIES = ("gamma", "none", "entity")
 @option(
     "--out",
     type=click.Path(path_type=Path),
-    metavar="FILE",
+    metavar="PATH",
     section=OUTPUT,
-    help="Also write the rules with their weights as a rules file.",
+    help="Also write the rules with their weights as a rules file; of a model, save the new model in this folder.",
 )
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print JSON for programs; null is not known.")
 def reweigh(
@@ -94,6 +97,9 @@ def reweigh(
     RULES is a text file with one rule a line; "-" reads standard input. Weights in
     it are not used, and a comment is a line of its own that begins with #. EVENTS
     is a CSV or Parquet file.
+
+    RULES may also be the folder of a model whose rules.toml you have edited: what
+    these options leave out is then as in that model.
 
     \b
       # kidneys after shock
@@ -111,23 +117,53 @@ def reweigh(
       chronorule reweigh rules.txt events.parquet
       chronorule reweigh rules.txt icu.csv --periods stays.csv \\
           --reset-by NormalUrine --kernel window:12 --out weighed.txt
+      chronorule reweigh lowurine events.parquet --out lowurine
     """
+    edited = chronorule.load(rules) if is_model(rules) else None
     if out is not None:
-        check_writable(out)
-    text, given = read_rules(rules)
-    head = choice.head(otherwise=the_head(given))
+        check_writable(out) if edited is None else prepare(out)
+    if edited is None:
+        text, given = read_rules(rules)
+        head = choice.head(otherwise=the_head(given))
+    else:
+        text = edited.to_text()
+        head = edited.head if choice.says_nothing else choice.head(otherwise=edited.head.name)
+        settings = {**settings, **as_in(edited)}
     log = events.read()
     with progress("weighing (the first time on a machine, compiling takes some seconds)"):
         model = chronorule.reweigh(text, log, head, **settings)
-    before = names_in(out.parent) if out is not None else ()
-    if out is not None:
+    files, before = [], names_in(out.parent if edited is None else out) if out is not None else ()
+    if out is not None and edited is not None:
+        model.save(out)
+        files = [out / "rules.toml", out / "manifest.json"]
+    elif out is not None:
         write_text(out, model.to_text())
+        files = [out]
     if as_json:
         say_json(model.to_dict())
     else:
         say(str(model))
-    if out is not None:
-        say_aside(written([out], before))
+    if files:
+        say_aside(written(files, before))
+
+
+def is_model(name: str) -> bool:
+    """Whether this is the folder of a model, and not a file of rules."""
+    return os.path.isfile(os.path.join(name, "rules.toml"))
+
+
+def as_in(model: RuleModel) -> dict[str, Any]:
+    """The settings of a model that no option of this command overrules."""
+    settings = {
+        "feature": model.feature.kind,
+        "kernel": model.feature.kernel,
+        "span": model.feature.span,
+        "heterogeneity": model.heterogeneity,
+        "baseline": model.cuts,
+        "penalty": model.penalty,
+    }
+    asked = click.get_current_context().get_parameter_source
+    return {name: value for name, value in settings.items() if asked(name) is ParameterSource.DEFAULT}
 
 
 def read_rules(name: str) -> tuple[str, list[Rule]]:
@@ -140,7 +176,9 @@ def read_rules(name: str) -> tuple[str, list[Rule]]:
             f"There is no file {shown} of rules; check the path, or give the rules to - as input."
         ) from None
     except IsADirectoryError:
-        raise DataError(f"{shown} is a directory, not a file of rules; name one text file in it.") from None
+        raise DataError(
+            f"{shown} is a directory, not a file of rules nor a saved model; name one text file in it."
+        ) from None
     except UnicodeDecodeError:
         raise DataError(f"{shown} is no UTF-8 text, so it holds no rules; name the right file.") from None
     except OSError as problem:

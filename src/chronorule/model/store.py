@@ -84,9 +84,9 @@ def definition_of(model: RuleModel) -> Definition:
 
 def refuse_foreign(folder: Path) -> None:
     """Refuse a folder in which saving would overwrite what is not of a model."""
-    if folder.exists() and not folder.is_dir():
+    if os.path.exists(folder) and not os.path.isdir(folder):
         raise ModelError(f'"{folder}" is a file, but a model is saved as a folder; choose another name.')
-    if _manifest_if_ours(folder / MANIFEST) is None and (folder / RULES).exists():
+    if _manifest_if_ours(folder / MANIFEST) is None and os.path.exists(folder / RULES):
         try:
             parse_definition(_text_of(folder / RULES), folder / RULES)
         except ChronoruleError as problem:
@@ -100,7 +100,7 @@ def _standing(folder: Path, definition: Definition) -> tuple[str | None, str | N
     """The `rules.toml` that stands in the folder, and again where it is to be kept; refuses what is not ours."""
     refuse_foreign(folder)
     rules = folder / RULES
-    if not rules.exists():
+    if not os.path.exists(rules):
         return None, None
     try:
         text = _text_of(rules)
@@ -114,7 +114,7 @@ def _standing(folder: Path, definition: Definition) -> tuple[str | None, str | N
 
 def _manifest_if_ours(manifest: Path) -> Mapping[str, Any] | None:
     """What stands there, None where nothing does; refuses what another program wrote."""
-    if not manifest.exists():
+    if not os.path.exists(manifest):
         return None
     try:
         found = json.loads(_text_of(manifest))
@@ -157,14 +157,15 @@ def _put(folder: Path, texts: Mapping[str, str]) -> None:
                 os.fsync(file.fileno())
         for name, part in parts.items():
             part.replace(folder / name)
-    except OSError as problem:
+    except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
+        reason = getattr(problem, "strerror", None) or str(problem)
         raise ModelError(
-            f'The model cannot be saved in "{folder}" ({problem.strerror or problem}); make room or choose another '
+            f'The model cannot be saved in "{folder}" ({reason}); make room or choose another '
             "folder; what was there before is untouched."
         ) from None
     finally:
         for part in parts.values():
-            if part.exists():
+            if os.path.exists(part):
                 part.unlink()
 
 
@@ -184,7 +185,7 @@ def _encoded(text: str) -> bytes:
 def load(folder: str | os.PathLike[str]) -> RuleModel:
     """The model saved in the folder, with the edits that a person made in its `rules.toml`, which a note tells."""
     place = Path(folder)
-    if not place.is_dir():
+    if not os.path.isdir(place):
         _refuse_no_folder(place)
     definition = parse_definition(_text_of(place / RULES), place / RULES)
     return combine(parse_manifest(_text_of(place / MANIFEST), place / MANIFEST), definition)
@@ -323,8 +324,8 @@ def _bytes_as_text(file: Path) -> str:
 
 
 def _refuse_no_folder(place: Path) -> NoReturn:
-    if place.name in (RULES, MANIFEST) and place.is_file():
+    if place.name in (RULES, MANIFEST) and os.path.isfile(place):
         raise ModelError(f'"{place}" is one file of a model; name the folder, "{place.parent}".')
-    if place.exists():
+    if os.path.exists(place):
         raise ModelError(f'"{place}" is a file, but a model is a folder with {RULES} and {MANIFEST}; name that folder.')
     raise ModelError(f'There is no folder "{place}"; check the path.')
