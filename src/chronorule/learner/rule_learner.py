@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -150,12 +150,15 @@ class RuleLearner:
         return self
 
     def _check(self) -> None:
-        for name in ("max_rules", "min_support"):
+        for name in ("max_rules", "min_support", "random_state"):
             value = getattr(self, name)
             if value is None and name == "max_rules":
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-                raise OptionError(f"{name}={value!r} is no number of {name[4:]}; give 0 or more.")
+                raise OptionError(f"{name}={value!r} is no count; give a whole number, 0 or more.")
+        for name in ("within", "honest"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise OptionError(f"{name}={getattr(self, name)!r} is neither True nor False; give one of the two.")
         limit = self.time_limit
         if limit is not None and not (isinstance(limit, int | float) and limit >= 0):
             raise OptionError(f"time_limit={limit!r} is no number of seconds; give 0 or more, or None for no limit.")
@@ -252,7 +255,10 @@ def _forget(state: State) -> None:
 
 
 def _heads(head: Heads) -> list[Head]:
-    several = [head] if isinstance(head, str | Head) else list(head)
+    several = list(head) if isinstance(head, Iterable) and not isinstance(head, str) else [head]
+    for one in several:
+        if not isinstance(one, str | Head):
+            raise OptionError(f"head={one!r} names no predicate; give its name as text, or a Head.")
     heads = [one if isinstance(one, Head) else Head(one) for one in several]
     if not heads:
         raise OptionError("No head is named; give the predicate to explain.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol
 
 import numpy as np
@@ -87,6 +88,8 @@ def _checked_cost(lengths: ArrayLike | None, penalty: float, rules: int) -> Floa
     length = np.ones(rules) if lengths is None else np.array(lengths, np.float64)
     if length.shape != (rules,) or not np.isfinite(length).all() or (length < 0).any():
         raise OptionError(f"lengths needs one finite number, 0 or more, for each of the {rules} rules.")
+    if not isinstance(penalty, Real):
+        raise OptionError(f"penalty={penalty!r} is no number; give a finite number of 0 or more.")
     if not (np.isfinite(penalty) and penalty >= 0):
         raise OptionError(f"penalty={penalty:g} would reward long rules; give a finite number of 0 or more.")
     return penalty * length
