@@ -306,22 +306,6 @@ def unit_terms(
     return float(exceeding @ np.log1p(ranks * variance) - (1 / variance + heads) @ np.log1p(variance * expected))
 
 
-def _log1p_ratio_slopes(x: Floats) -> tuple[Floats, Floats]:
-    """f'(x) and f''(x) of f(x) = log1p(x)/x, without cancellation near 0."""
-    small = x < SERIES_BELOW
-    safe = np.where(small, 1.0, x)
-    value = np.log1p(safe) / safe
-    first = (1 / (1 + safe) - value) / safe
-    second = (2 * value - (3 * safe + 2) / (1 + safe) ** 2) / safe**2
-    if small.any():
-        near = np.where(small, x, 0.0)
-        k = np.arange(26)  # 0.2^26 is below rounding
-        signs = np.where(k % 2 == 0, 1.0, -1.0)
-        first = np.where(small, np.polynomial.polynomial.polyval(near, -signs * (k + 1) / (k + 2)), first)
-        second = np.where(small, np.polynomial.polynomial.polyval(near, signs * (k + 1) * (k + 2) / (k + 3)), second)
-    return first, second
-
-
 def multipliers(
     heads: Floats, expected: Floats, variance: float, heterogeneity: Heterogeneity
 ) -> tuple[Floats, Floats]:
@@ -336,13 +320,10 @@ def multipliers(
 
 def variance_slopes(heads: Floats, exceeding: Floats, expected: Floats, variance: float) -> tuple[float, float]:
     """∂ℓ/∂ν and ∂²ℓ/∂ν² of the gamma marginal likelihood with everything else held."""
-    first, second = _log1p_ratio_slopes(variance * expected)
+    slope, bend = rates.mixture_slopes(heads, expected, variance, SERIES_BELOW)
     ranks = np.arange(exceeding.size, dtype=np.float64)
     ranked = ranks / (1 + ranks * variance)
-    share = expected / (1 + variance * expected)
-    slope = (exceeding * ranked).sum() - (expected**2 * first).sum() - (heads * share).sum()
-    bend = -(exceeding * ranked**2).sum() - (expected**3 * second).sum() + (heads * share**2).sum()
-    return float(slope), float(bend)
+    return slope + float((exceeding * ranked).sum()), bend - float((exceeding * ranked**2).sum())
 
 
 def derivatives(data: Statistics, at: Evaluation, heterogeneity: Heterogeneity) -> tuple[Floats, Floats]:

@@ -371,3 +371,33 @@ def unit_slopes(
         for j in range(i):
             curvature[j, i] = curvature[i, j]
     return slopes, curvature
+
+
+@compiled
+def mixture_slopes(heads: Floats, expected: Floats, variance: float, series_below: float) -> tuple[float, float]:
+    """Σ_c of ∂/∂ν and ∂²/∂ν² of −log1p(νΛ)/ν − N log1p(νΛ).
+
+    With x = νΛ and f(x) = log1p(x)/x these are −Λ² f'(x) − NΛ/(1 + x) and −Λ³ f''(x) + NΛ²/(1 + x)². Small x lose
+    digits to cancellation, and the power series of f is summed instead.
+    """
+    slope = 0.0
+    bend = 0.0
+    for c in range(expected.size):
+        mass = expected[c]
+        x = variance * mass
+        if x < series_below:
+            first = 0.0
+            second = 0.0
+            power = 1.0  # (−x)^k
+            for k in range(26):
+                first -= power * (k + 1) / (k + 2)
+                second += power * (k + 1) * (k + 2) / (k + 3)
+                power *= -x
+        else:
+            value = np.log1p(x) / x
+            first = (1.0 / (1.0 + x) - value) / x
+            second = (2.0 * value - (3.0 * x + 2.0) / ((1.0 + x) * (1.0 + x))) / (x * x)
+        share = mass / (1.0 + x)
+        slope -= mass * mass * first + heads[c] * share
+        bend += heads[c] * share * share - mass * mass * mass * second
+    return slope, bend

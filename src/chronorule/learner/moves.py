@@ -17,6 +17,7 @@ from chronorule.search.base import Outcome, Search, Subproblem
 Propose = Callable[[Rule, frozenset[Rule]], tuple[Subproblem, list[Rule]]]
 
 CLOSE_LOOKS = 8  # neighbours of a rule that are refitted, the best by gain
+FEWER_LOOKS = 24  # contenders for the place of a rule that are refitted
 LEAST = 1e-6  # nats by which a polished set must be better: above the rounding of a fit
 
 
@@ -34,6 +35,7 @@ def add(
     if not found and repaired and allowance.why_spent is None:
         closer = _best_refitted(weighing, state, problem, frozenset(state.rules), outcome.contenders, math.inf)
         found = () if closer is None else (closer,)
+    weighing.contenders[frozenset(state.rules)] = contenders(outcome)
     state = replace(state, certificate=outcome.certificate, runners_up=shown)
     if not found and not outcome.certificate.optimal and (why := allowance.why_spent):
         return replace(state, stopped=why, next="done")
@@ -50,8 +52,9 @@ def drop(weighing: Weighing, state: State) -> State:
     dropped = []
     while True:
         loose = [rule for rule in rules if rule not in weighing.given]
-        here = weighing.objective(rules)
-        losses = weighing.objectives([frozenset(rules) - {rule} for rule in loose])
+        fit = weighing.fit(rules)
+        here = fit.solution.objective
+        losses = weighing.objectives_without(fit, loose)
         surplus = [loss - here - weighing.needed(rule) for loss, rule in zip(losses, loose, strict=True)]
         if not surplus or min(surplus) >= 0:
             break
@@ -75,13 +78,18 @@ def seek(weighing: Weighing, state: State, allowance: Allowance, search: Search)
     return better or replace(state, next="done")
 
 
+def contenders(outcome: Outcome) -> tuple[Rule, ...]:
+    """What a search found and what came near, the best first."""
+    return (*(item.rule for item in outcome.found), *outcome.contenders)
+
+
 def _exchange(weighing: Weighing, state: State, allowance: Allowance, propose: Propose) -> State | None:
     """The first exchange of a rule for one proposed that raises the refitted likelihood, never a step back.
 
     Rules that the likelihood misses least are tried first: what stands in for two true rules is among them.
     """
     loose = [rule for rule in state.rules if rule not in weighing.given]
-    losses = weighing.objectives([frozenset(state.rules) - {rule} for rule in loose])
+    losses = weighing.objectives_without(weighing.fit(state.rules), loose)
     for _, _, rule in sorted(zip(losses, (rule.key for rule in loose), loose, strict=True), key=lambda item: item[:2]):
         if allowance.why_spent is not None:
             return None
@@ -108,8 +116,11 @@ def _searched(
 ) -> tuple[Subproblem, list[Rule]]:
     """The contenders of a search beside the others."""
     problem = weighing.subproblem(weighing.fit(others), replace(weighing.task, taken=others))
-    outcome = search.run(problem, allowance.left())
-    return problem, [*(item.rule for item in outcome.found), *outcome.contenders]
+    known = weighing.contenders.get(others)
+    if known is None:
+        outcome = search.run(problem, allowance.left())
+        known = weighing.contenders[others] = contenders(outcome)
+    return problem, list(known[:FEWER_LOOKS])
 
 
 def _best_refitted(
@@ -121,9 +132,10 @@ def _best_refitted(
     below: float,
 ) -> Rule | None:
     """Of the candidates that pass beside the others by refitted gain, the one of least objective below a bound."""
-    before = weighing.objective(others)
+    beside = weighing.fit(others)
+    before = beside.solution.objective
     new = [rule for rule in candidates if rule not in others and others | {rule} not in state.visited]
-    values = weighing.objectives([others | {rule} for rule in new])
+    values = weighing.objectives_with(beside, new)
     for value, rule in sorted(zip(values, new, strict=True), key=lambda item: (item[0], item[1].length, item[1].key)):
         if value >= below:
             return None

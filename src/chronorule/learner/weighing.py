@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from chronorule.master import Start
 from chronorule.model.study import Fit, Study
 from chronorule.rules import Rule
 from chronorule.rules.description import description_length
@@ -13,17 +16,17 @@ from chronorule.search.base import Subproblem, Task
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """Fits of sets of rules. A fit begins cold and in one order of the rules, so it depends on nothing but the set."""
+    """Fits of sets of rules. The fit of a set begins cold, so it depends on nothing but the set."""
 
     study: Study
     task: Task
     given: frozenset[Rule]  # named by a person: charged no description, and kept
+    contenders: dict[frozenset[Rule], tuple[Rule, ...]] = field(default_factory=dict, repr=False)  # by rules in hand
     _objectives: dict[frozenset[Rule], float] = field(default_factory=dict, repr=False)
 
     def fit(self, rules: Iterable[Rule]) -> Fit:
         """The rules weighed together."""
-        ordered = sorted(rules, key=lambda rule: (rule.length, rule.key))
-        fit = self.study.fit(tuple(ordered))
+        fit = self.study.fit(_in_order(rules))
         self._objectives[frozenset(fit.rules)] = fit.solution.objective
         return fit
 
@@ -34,10 +37,28 @@ class Weighing:
             self.fit(chosen)
         return self._objectives[chosen]
 
-    def objectives(self, sets: Sequence[frozenset[Rule]]) -> list[float]:
-        """The same for several sets at a time."""
-        self.study.threads.over(len(sets), lambda begin, end: [self.objective(x) for x in sets[begin:end]], smallest=1)
-        return [self.objective(x) for x in sets]
+    def objectives_with(self, fit: Fit, rules: Sequence[Rule]) -> list[float]:
+        """The same for the rules of a fit and one more, for each of several."""
+        return self._near(fit, [frozenset(fit.rules) | {rule} for rule in rules])
+
+    def objectives_without(self, fit: Fit, rules: Sequence[Rule]) -> list[float]:
+        """The same for the rules of a fit but one, for each of several."""
+        return self._near(fit, [frozenset(fit.rules) - {rule} for rule in rules])
+
+    def _near(self, fit: Fit, sets: Sequence[frozenset[Rule]]) -> list[float]:
+        """Objectives of sets that differ little from a fit, from which they begin: it saves half of the steps."""
+        weight = dict(zip(fit.rules, fit.solution.weights.tolist(), strict=True))
+
+        def some(begin: int, end: int) -> None:
+            for rules in sets[begin:end]:
+                if rules not in self._objectives:
+                    ordered = _in_order(rules)
+                    weights = np.array([weight.get(rule, 0.0) for rule in ordered])
+                    start = Start(weights, fit.solution.baseline, fit.solution.variance)
+                    self._objectives[rules] = self.study.fit(ordered, start).solution.objective
+
+        self.study.threads.over(len(sets), some, smallest=1)
+        return [self._objectives[rules] for rules in sets]
 
     def needed(self, rule: Rule) -> float:
         """What a rule must gain to pass: its description length and log(1/α); nothing where it was given."""
@@ -55,3 +76,7 @@ class Weighing:
             return [weight[rule] for rule in rules]
 
         return Subproblem(task, self.study.oracle(fit), reweigh)
+
+
+def _in_order(rules: Iterable[Rule]) -> list[Rule]:
+    return sorted(rules, key=lambda rule: (rule.length, rule.key))
