@@ -19,6 +19,7 @@ from chronorule.events import EventLog, Head
 from chronorule.grounding import Feature, window
 from chronorule.model import RuleModel
 from chronorule.report import report_page, report_records, write_report
+from chronorule.report.charts import LONGEST_NAME, shortened, ticks
 from chronorule.report.records import PICTURED, plain_values
 from reports import Page, any_model, learned, simulated
 
@@ -358,3 +359,25 @@ def test_a_model_learned_within_entities_holds_that_against_others(log: EventLog
     assert report_records(model, who)["rules"][0]["objections"] == []
     told = report_records(replace(model, options={"within": True}), who)["rules"][0]
     assert told["objections"] == ["marks which entities"]
+
+
+def test_long_names_are_cut_in_the_middle() -> None:
+    assert shortened("HighBUN") == "HighBUN"
+    first, second = (shortened(f"a name that is longer than a phone is wide, number {k}") for k in (1, 2))
+    assert first != second
+    assert len(first) <= LONGEST_NAME
+    assert "…" in first
+
+
+def test_ticks_are_round_and_inside() -> None:
+    assert ticks(0.0, 10.0, 5) == [0, 2, 4, 6, 8, 10]
+    assert ticks(-0.3, 0.31, 6) == pytest.approx([-0.2, 0.0, 0.2])
+    assert ticks(3.0, 3.0) == [3.0]
+
+
+def test_docs_name_every_record(records: dict[str, Any]) -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
+    tables = text.split("| record | what it holds |")[1]
+    known = set(cr.reweigh("Y <- A", simulated(entities=20)).rules[0].to_dict())
+    added = [name for name in records["rules"][0] if name not in known]
+    assert [name for name in [*records, *added] if f"`{name}`" not in tables] == []

@@ -21,6 +21,7 @@ LEFT, RIGHT = 9.0, 99.0  # per cent of the width between which a chart with an a
 LANE = 27  # height of a lane of a timeline
 DIAMOND = "M0-6L6 0L0 6L-6 0z"
 MOST_LABELS = 7
+LONGEST_NAME = 36  # letters of a lane's name
 
 
 def place(value: float) -> str:
@@ -62,9 +63,22 @@ def box(kind: str, x: float, y: float, width: float, height: float, extra: str =
     )
 
 
-def label(kind: str, x: float, y: float, text: str) -> str:
-    """A piece of text; the class says how it is anchored."""
-    return f'<text class="{kind}" x="{place(x)}%" y="{place(y)}">{escape(text)}</text>'
+def label(kind: str, x: float, y: float, text: str, words: str = "") -> str:
+    """A piece of text; the class says how it is anchored. With words for a pointer that rests on it."""
+    told = f"<title>{escape(words)}</title>" if words else ""
+    return f'<text class="{kind}" x="{place(x)}%" y="{place(y)}">{escape(text)}{told}</text>'
+
+
+def shortened(name: str) -> str:
+    """A name that fits the width of a phone: without its middle where it is long, since names often end unlike."""
+    room = LONGEST_NAME - 1
+    return name if len(name) <= LONGEST_NAME else f"{name[: room - room // 3].rstrip()}…{name[-(room // 3) :].lstrip()}"
+
+
+def name_label(kind: str, y: float, name: str, more: str) -> str:
+    """The name of a lane, at its left; a long one is told in full to a pointer."""
+    short = shortened(name)
+    return label(kind, 0, y, short + more, name if short != name else "")
 
 
 def dot(kind: str, x: float, y: float, radius: float, words: str = "") -> str:
@@ -237,7 +251,7 @@ def timeline_chart(identifier: str, found: Record, rule: Record, head: str, unit
         y = top + LANE * k + 19
         parts.append(line("lane", 0, y, 100, y))
         more = " – holds all along" if lane["static"] else f" – {lane['hidden']} more" if lane["hidden"] else ""
-        parts.append(label("name", 0, y - 9, lane["predicate"] + more))
+        parts.append(name_label("name", y - 9, lane["predicate"], more))
         marks += [dot("other", across(t), y, 3.5, f"{lane['predicate']} at {decimal(t)}") for t in lane["others"]]
         for t in lane["matched"]:
             matched.append((t, y))
@@ -246,7 +260,7 @@ def timeline_chart(identifier: str, found: Record, rule: Record, head: str, unit
     parts += [line("match", across(one), y1, across(other), y2) for (one, y1), (other, y2) in pairwise(matched)]
     y = top + LANE * len(lanes) + 19
     more = f" – {found['heads_hidden']} more" if found["heads_hidden"] else ""
-    parts.append(label("name head", 0, y - 9, head + more))
+    parts.append(name_label("name head", y - 9, head, more))
     parts.append(line("never", 0, y, 100, y))
     parts += [line("risk", across(low), y, across(high), y) for low, high in found["at_risk"]]
     for mark in found["heads"]:
