@@ -98,6 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--logs", type=int, default=200)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--threads", type=int, help="by default one a core")
     parser.add_argument("--short", action="store_true", help="a small run, for function and not for time")
     asked = parser.parse_args()
     logs = 2 if asked.short else asked.logs
@@ -111,7 +112,8 @@ def main() -> None:
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
                 baseline = CUTS if kind.drifts else None
-                model = cr.RuleLearner("Y", max_length=5, baseline=baseline).fit(draw(kind, seed)).model_
+                learner = cr.RuleLearner("Y", max_length=5, baseline=baseline, threads=asked.threads)
+                model = learner.fit(draw(kind, seed)).model_
             admitted += bool(model.rules)
             when += any(item.label == "says when" for item in model.rules)
             warned += any("excite" in str(one.message) for one in told)

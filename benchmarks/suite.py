@@ -24,11 +24,16 @@ def grammar_of(hints: bool, truth: tuple[cr.Rule, ...]) -> cr.Grammar:
     return cr.Grammar(length=truth[0].length, required=("B", "C")) if hints else cr.Grammar(max_length=8)
 
 
-def learn(suite: cr.Simulated, hints: bool, feature: str, heterogeneity: str) -> dict[str, float]:
+def learn(suite: cr.Simulated, hints: bool, feature: str, heterogeneity: str, threads: int | None) -> dict[str, float]:
     """One case: scores, seconds, and whether what was found is likelier than the truth."""
     log, truth = suite
     learner = cr.RuleLearner(
-        "Y", grammar=grammar_of(hints, truth.rules), feature=feature, heterogeneity=heterogeneity, time_limit=300.0
+        "Y",
+        grammar=grammar_of(hints, truth.rules),
+        feature=feature,
+        heterogeneity=heterogeneity,
+        time_limit=300.0,
+        threads=threads,
     )
     begin = time.perf_counter()
     model = learner.fit(log).model_
@@ -65,6 +70,7 @@ def main() -> None:
     parser.add_argument("--heterogeneity", choices=("gamma", "none"), default="gamma")
     parser.add_argument("--groups", type=int, nargs="+", default=GROUPS)
     parser.add_argument("--predicates", type=int, nargs="+", default=LIBRARIES)
+    parser.add_argument("--threads", type=int, help="by default one a core")
     parser.add_argument("--short", action="store_true", help="a small run, for function and not for time")
     asked = parser.parse_args()
     groups, libraries, sequences = asked.groups, asked.predicates, asked.sequences
@@ -78,7 +84,7 @@ def main() -> None:
                 suite = cr.paper_suite(
                     group=group, predicates=predicates, sequences=sequences, seed=asked.seed, feature=asked.feature
                 )
-                row = learn(suite, hints, asked.feature, asked.heterogeneity)
+                row = learn(suite, hints, asked.feature, asked.heterogeneity, asked.threads)
                 rows.append(row)
                 print(
                     f"  group {group}, {predicates:>2} predicates: Jaccard {row['jaccard']:.2f}, weight error "
