@@ -344,7 +344,7 @@ def test_a_model_that_was_edited_since(model: RuleModel, log: EventLog, tmp_path
     assert told["edited"] is True
     assert [rule["label"] for rule in told["rules"]] == ["not fitted", "not fitted"]
     read = Page(report_page(told))
-    assert "A person edited the model since it was fitted" in read.text
+    assert "Edited by hand since it was fitted: " in read.text
     assert "edited since it was learned" in read.text
 
 

@@ -70,7 +70,7 @@ def _title(records: Record) -> str:
             count(len(records["suggestive"]), "more is", "more are") + " suggestive",
         ),
         (
-            "Occurrences explained",
+            "Occurrences",
             f"{counted['counted']:,}",
             f"of {escape(head)}, in {count(counted['entities'], 'entity', 'entities')}",
         ),
@@ -79,7 +79,9 @@ def _title(records: Record) -> str:
         ("Proof", *proof),
     ]
     cells = "".join(f"<div><dt>{name}</dt><dd>{value}<small>{more}</small></dd></div>" for name, value, more in tiles)
-    notes = "".join(f'<p class="warning">{escape(note)}</p>' for note in _warnings(records))
+    told = _warnings(records)
+    listed = "".join(f"<li>{escape(note)}</li>" for note in told)
+    notes = f'<aside class="warning" aria-label="Keep in mind"><ul>{listed}</ul></aside>' if told else ""
     return (
         f'<h1>When does {escape(head)} happen?</h1><p class="lead">{escape(records["overview"])}</p>'
         f'<dl class="tiles">{cells}</dl>{notes}'
@@ -91,11 +93,6 @@ def _warnings(records: Record) -> list[str]:
     found = []
     if records["learning"]["stopped"]:
         found.append(f"Learning {records['learning']['stopped_words']}.")
-    if records["edited"]:
-        found.append(
-            "A person edited the model since it was fitted. What the fit told of the rules before is left out; weigh "
-            "the rules on data to have it again."
-        )
     if not records["same_log"]:
         seen = records["model"]["training"]
         half = "one half of the groups" if records["options"].get("honest") else "another log"
@@ -109,4 +106,4 @@ def _warnings(records: Record) -> list[str]:
             "No observation periods were given: each entity counts as watched from its first event to its last, which "
             "biases rates."
         )
-    return found
+    return found + [f"{note[:1].upper()}{note[1:]}" for note in records["notes"]]

@@ -29,8 +29,8 @@ def table(
         cells = "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(others, kinds[1:], strict=True))
         lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}"><table class="{kind}">'
-        f"<thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        f'<section class="scroll" tabindex="0" aria-label="{escape(caption)}"><table class="{kind}">'
+        f"<thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table></section>"
     )
 
 

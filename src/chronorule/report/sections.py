@@ -188,9 +188,6 @@ def options_section(records: Record) -> str:
     if records["options"]:
         learner = [(name.replace("_", " "), escape(_option(value))) for name, value in records["options"].items()]
         parts.append(f"<h3>Options of the learner</h3>{facts(learner, 'options')}")
-    if records["notes"]:
-        notes = "".join(f"<li>{escape(note)}</li>" for note in records["notes"])
-        parts.append(f"<h3>Notes of the fit</h3><ul>{notes}</ul>")
     return "".join(parts)
 
 
