@@ -288,6 +288,17 @@ def best_of_many() -> float:
     return problem.task.value(whole.best)
 
 
+def test_evaluations_are_counted_truthfully(search: Search) -> None:
+    """No rule is priced that is not counted, but for the last look at the runners-up."""
+    for problem in (pose(study_of()), pose(study_of(), grammar={"signs": (1, -1)}, stop="optimal")):
+        before = problem.oracle.evaluations
+        outcome = run(search, problem)
+        assert outcome is not None
+        uncounted = problem.oracle.evaluations - before - outcome.certificate.evaluations
+        assert 0 <= uncounted <= len(outcome.runners_up)
+        assert outcome.certificate.evaluations > 0
+
+
 def test_budget_of_evaluations_is_kept_within_a_batch(search: Search) -> None:
     problem = many()
     for allowed in (0, 1, 10_000):
