@@ -188,6 +188,13 @@ def test_manifest_says_what_made_the_model(folder: Path, log: cr.EventLog) -> No
     assert [item["evidence"]["rule"] for item in manifest["rules"]] == ["Y <- A < B", "Y <-| C"]
 
 
+def test_page_names_every_field_of_the_manifest(folder: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "model.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`(\w+)`", page.split("## `manifest.json`")[1]))
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert {*manifest, *manifest["rules"][0]} <= told
+
+
 def test_rules_file_alone_defines_the_rate(folder: Path, fitted: cr.RuleModel, log: cr.EventLog) -> None:
     """Written out by hand from the file, the rate is that of the model."""
     import tomllib
