@@ -85,6 +85,9 @@ def options_of(*words: str) -> dict[str, Any]:
         ("--repeats --max-length 2", "repeats", True),
         ("--body A,B --max-length 2", "body", ["A", "B"]),
         ("--body A --body B --max-length 2", "body", ["A", "B"]),
+        ("--include-head --max-length 1", "body", ["A", "B", "C", "D", "E", "Y"]),
+        ("--include-head --reset-by D --max-length 1", "body", ["A", "B", "C", "E", "Y"]),
+        ("--include-head --body B,Y,A --max-length 1", "body", ["B", "A", "Y"]),
         ("--must-include B --max-length 2", "required", ["B"]),
         ("--forbid A,C --max-length 2", "forbidden", ["A", "C"]),
         ("--forbid-pair B A --max-length 2", "forbidden_pairs", [["A", "B"]]),
@@ -156,6 +159,20 @@ def test_given_rules_go_to_their_heads(files: Path) -> None:
     record = json.loads(done(*SHORT, "--head", "A", "--json", "--given-rules", "mixed.txt"))
     assert record["A"]["options"]["given_rules"] == ["A <- B"]
     assert record["Y"]["options"]["given_rules"] == ["Y <- A < B"]
+
+
+def test_own_past_of_the_head_is_used_on_request(files: Path) -> None:
+    """A head that brings the next one is told so, in the words of the command line."""
+    rows = [f"p{k},{first + lag:g},Y\n" for k in range(120) for first in (2.0 + k % 7, 60.0) for lag in (0, 1, 1.5)]
+    (files / "own.csv").write_text("entity,time,event\np0,1,A\n" + "".join(rows), encoding="utf-8")
+    (files / "own.periods.csv").write_text(
+        "entity,start,stop\n" + "".join(f"p{k},0,100\n" for k in range(120)), encoding="utf-8"
+    )
+    words = ("learn", "own.csv", "--periods", "own.periods.csv", "--head", "Y", "--kernel", "window:2", "--quiet")
+    assert "give --include-head" in run(*words, "--max-length", "1").stderr
+    result = run(*words, "--include-head", "--max-length", "1")
+    assert result.exit_code == 0
+    assert "1  Y ← Y\n" in result.stdout
 
 
 def test_names_with_commas_are_names(files: Path) -> None:

@@ -83,6 +83,12 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
     help="Use only these predicates: A,B,C, or the option several times.  [default: all but the head and what "
     "resets it]",
 )
+@option(
+    "--include-head",
+    is_flag=True,
+    section=GRAMMAR,
+    help="Rules may also use the head's own past, where one brings the next.",
+)
 @option("--must-include", multiple=True, metavar="NAMES", section=GRAMMAR, help="Every rule holds these.")
 @option("--forbid", multiple=True, metavar="NAMES", section=GRAMMAR, help="No rule holds one of these.")
 @option(
@@ -298,7 +304,7 @@ def learn(
             left = None if limit is None else max(limit - (time.monotonic() - begun), 0.0)
             learner = chronorule.RuleLearner(
                 head,
-                grammar=library.grammar(),
+                grammar=library.grammar(head),
                 given_rules=None if given is None else given[head.name],
                 time_limit=left,
                 **options,

@@ -10,7 +10,7 @@ import chronorule
 from chronorule.errors import UnknownPredicateError
 
 if TYPE_CHECKING:
-    from chronorule import EventLog, Grammar
+    from chronorule import EventLog, Grammar, Head
 
 SIGNS = {"raise": (1,), "inhibit": (-1,), "both": (1, -1)}
 PLAIN = ("length", "min_length", "max_length", "relations", "partial_orders", "repeats")
@@ -21,6 +21,8 @@ class Library:
     """The options of a grammar, with names that the log knows."""
 
     options: dict[str, Any]
+    predicates: tuple[str, ...]  # of the log
+    include_head: bool  # whether rules may use the head's own past
 
     @classmethod
     def taken_from(cls, given: dict[str, Any], log: EventLog) -> Library:
@@ -36,11 +38,15 @@ class Library:
         options["forbidden_pairs"] = tuple(
             (one(log, "--forbid-pair", a), one(log, "--forbid-pair", b)) for a, b in pairs
         )
-        return cls(options)
+        return cls(options, log.predicates, given.pop("include_head"))
 
-    def grammar(self) -> Grammar:
-        """As the library calls it."""
-        return chronorule.Grammar(**self.options)
+    def grammar(self, head: Head) -> Grammar:
+        """As the library calls it: without a body, all but the head and what resets it."""
+        if not self.include_head:
+            return chronorule.Grammar(**self.options)
+        others = self.options["body"] or [name for name in self.predicates if name != head.reset_by]
+        body = (*(name for name in others if name != head.name), head.name)
+        return chronorule.Grammar(**{**self.options, "body": body})
 
 
 def names(log: EventLog, option: str, given: Iterable[str]) -> tuple[str, ...]:

@@ -64,6 +64,7 @@ PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         r"\b(required|prefix|forbidden|forbidden_pairs|body) (names|holds)\b",
         lambda found: f"{GRAMMAR[found[1]]} {found[2]}",
     ),
+    (r"\bput '.*' into the body of the grammar", "give --include-head"),
     (r"\bnot in body\b", "not among the predicates that rules may use"),
     (r"\bis both forbidden and in (required|prefix)\b", lambda found: f"is in both --forbid and {GRAMMAR[found[1]]}"),
     (r"\b(min|max)_length\b", r"--\1-length"),
