@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import chronorule as cr
-from chronorule.cli.demo import in_words, introduction, learner_for
+from chronorule.cli.demo import KNOWN, in_words, introduction, learner
 from command_line import done, refused
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,9 +31,10 @@ def test_demo_prints_the_model_that_it_saves(demo: tuple[str, Path]) -> None:
     told, folder = demo
     model = cr.load(folder / "demo-output")
     assert str(model) in told
-    assert [str(item.rule) for item in model.rules] == ["LowUrine <- FluidBolus"]
+    assert [str(item.rule) for item in model.rules] == [KNOWN]
     assert [item.label for item in model.rules] == ["says when"]
-    assert model.suggestive
+    assert str(model.suggestive[0].rule) == "LowUrine <- FluidBolus"
+    assert model.notes == ()
     assert model.certificate is not None
     assert model.certificate.optimal
     assert "certified: no other rule passes" in told
@@ -47,8 +51,10 @@ def test_demo_tells_where_everything_is(demo: tuple[str, Path]) -> None:
         "icu_demo.parquet",
         "icu_demo.periods.parquet",
         "icu_demo.static.parquet",
+        "known.rules.txt",
         "manifest.json",
         "report.html",
+        "report.json",
         "rules.toml",
     }
     listed = told.split("written: ")[1].split("\n\n")[0]
@@ -73,43 +79,58 @@ def test_demo_says_of_files_of_before_that_it_replaced_them(
     assert "replaced: " in told
 
 
-def test_demo_counts_in_words_what_the_rule_counts(demo: tuple[str, Path]) -> None:
+def test_demo_counts_in_words_what_the_table_counts(demo: tuple[str, Path]) -> None:
     told, folder = demo
-    [item] = cr.load(folder / "demo-output").rules
+    model = cr.load(folder / "demo-output")
     words = " ".join(told.split())
-    assert f"LowUrine comes at {item.ratio:.1f} times its usual rate." in words
-    assert f"It came {item.heads} times then, in {item.support} patients." in words
-    assert "no clinical advice" in words
+    for item in (model.rules[0], model.suggestive[0]):
+        body = str(item.rule).removeprefix("LowUrine <- ")
+        assert f"after {body}, LowUrine comes at {item.ratio:.1f} times its usual rate; {item.heads} times" in words
+        assert f"in all, in {item.support} patients." in words
+    assert "No other rule passes: 97 patients are too few" in words
+    assert "clinical advice" in words
 
 
-def test_demo_without_a_rule_says_so(demo: tuple[str, Path]) -> None:
+def test_demo_would_tell_of_a_rule_that_it_learned(demo: tuple[str, Path]) -> None:
     model = cr.load(demo[1] / "demo-output")
-    assert in_words(replace(model, rules=())).startswith("No rule passes: 97 patients")
+    words = in_words(replace(model, rules=model.rules + model.suggestive[:1], suggestive=()))
+    assert "Learned: in the 6 hours after FluidBolus" in words
+    assert "No other rule" not in words
 
 
-def test_demo_says_what_it_looks_for() -> None:
-    log = cr.demo_log()
-    body = learner_for(log).get_params()["grammar"].body
-    assert not [name for name in body if name.startswith("Normal") or name == "LowUrine"]
-    assert f"up to 3 of {len(body)} abnormal states" in " ".join(introduction(log).split())
+def test_demo_says_what_it_looks_for(demo: tuple[str, Path]) -> None:
+    model = cr.load(demo[1] / "demo-output")
+    assert model.grammar is not None
+    library = model.grammar.library
+    assert f"up to 3 of the {len(library)} other predicates" in " ".join(introduction(cr.demo_log()).split())
+
+
+def test_demo_shows_a_command_that_learns_the_same(demo: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    told, folder = demo
+    monkeypatch.chdir(folder)
+    words = shlex.split(told.split("learn --help):\n")[1].replace("\\\n", " "))
+    assert words[0] == "chronorule"
+    records = json.loads(done(*words[1:], "--json", "--quiet"))
+    model = cr.load("demo-output").to_dict()
+    assert [item["rule"] for item in records["rules"]] == [KNOWN]
+    for name in ("rules", "suggestive", "options", "head", "grammar", "training"):
+        assert records[name] == model[name]
 
 
 def test_readme_shows_what_the_demo_prints(demo: tuple[str, Path]) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    [block] = re.findall(r"`chronorule demo` -->\n```text\n(.*?)```", readme, flags=re.DOTALL)
-    assert block in demo[0]
+    blocks = re.findall(r"`chronorule demo` -->\n```text\n(.*?)```", readme, flags=re.DOTALL)
+    assert len(blocks) == 2
+    assert all(block in demo[0] for block in blocks)
 
 
 def test_page_of_the_data_learns_as_the_demo_does() -> None:
     page = (ROOT / "docs" / "demo-data.md").read_text(encoding="utf-8")
-    [block] = re.findall(r"```python\n(body = .*?)print\(.*?```", page, flags=re.DOTALL)
-    log = cr.demo_log()
-    names = {"cr": cr, "log": log, "head": cr.Head("LowUrine", reset_by="NormalUrine")}
+    [block] = re.findall(r"```python\n(learner = .*?)print\(.*?```", page, flags=re.DOTALL)
+    names: dict[str, Any] = {"cr": cr, "head": cr.Head("LowUrine", reset_by="NormalUrine")}
     exec(block, names)
-    learner = names["learner"]
-    assert isinstance(learner, cr.RuleLearner)
-    shown, used = learner.get_params(), learner_for(log).get_params()
-    assert shown.pop("baseline") == list(used.pop("baseline"))
+    shown, used = names["learner"].get_params(), learner().get_params()
+    assert tuple(shown.pop("baseline")) == used.pop("baseline")
     assert shown == used
 
 

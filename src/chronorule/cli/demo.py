@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import textwrap
 from pathlib import Path
@@ -11,8 +12,8 @@ import click
 
 import chronorule
 from chronorule.cli.options import Command, EventFile
-from chronorule.cli.output import COLUMNS, names_in, progress, say, written
-from chronorule.cli.places import make_folder
+from chronorule.cli.output import COLUMNS, names_in, progress, say, write_text, written
+from chronorule.cli.places import RECORDS, REPORT, prepare
 from chronorule.cli.source import remember
 from chronorule.errors import DataError
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
 OUT = Path("demo-output")
 HEAD, RESET_BY = "LowUrine", "NormalUrine"
-REPORT = "report.html"
+# What has just recovered often falls again. Left out, it makes other rules look surer than they are.
+KNOWN = f"{HEAD} <- {RESET_BY}"
+RULES = "known.rules.txt"
 LONGEST = 3  # predicates in a rule
 WINDOW, CUTS = 6, (6, 24, 72)  # hours that a rule counts, and after which the base rate may change
 
@@ -42,18 +45,19 @@ def demo(out: Path) -> None:
     when urine falls below 30 ml an hour, weighs those that pass, proves that no other
     does, and writes a report to open in a browser.
     """
-    make_folder(out)
+    prepare(out, fresh=False)
     log = chronorule.demo_log()
     say(introduction(log))
     say()
     with progress("learning (the first time on a machine, compiling takes half a minute)"):
-        model = learner_for(log).fit(log).model_
+        model = learner().fit(log).model_
         before = names_in(out)
         model.save(out)
-        chronorule.write_report(model, log, out / REPORT)
-        files = [out / name for name in ("rules.toml", "manifest.json", REPORT)]
-        data = copies_of_the_data(out)
-        files += [*data, remember(out, EventFile.plain(str(data[0])), log)]
+        report = chronorule.write_report(model, log, out / REPORT, records=out / RECORDS)
+        copies = copies_of_the_data(out)
+        source = remember(out, EventFile.plain(str(copies[0])), log)
+        write_text(out / RULES, f"{KNOWN}\n")
+        files = [out / "rules.toml", out / "manifest.json", *report, *copies, source, out / RULES]
     say(str(model))
     say()
     say(in_words(model))
@@ -61,19 +65,17 @@ def demo(out: Path) -> None:
     say(written(files, before))
     say()
     say(f"The report, to open in a browser: {out / REPORT}")
-    say("For data of your own: chronorule learn --help")
+    say()
+    say("The same by hand, and for data of your own (see chronorule learn --help):")
+    say(by_hand(copies[0], out / RULES))
 
 
-def library(log: EventLog) -> tuple[str, ...]:
-    """What rules are made of. A return to normal is in the log, but explains little."""
-    return tuple(name for name in log.predicates if name != HEAD and not name.startswith("Normal"))
-
-
-def learner_for(log: EventLog) -> RuleLearner:
+def learner() -> RuleLearner:
     """How the demo learns: rules that hold within the patients. docs/demo-data.md says why so."""
     return chronorule.RuleLearner(
         chronorule.Head(HEAD, reset_by=RESET_BY),
-        grammar=chronorule.Grammar(body=library(log), max_length=LONGEST, signs=(1, -1)),
+        grammar=chronorule.Grammar(max_length=LONGEST, signs=(1, -1)),
+        given_rules=KNOWN,
         kernel=chronorule.window(WINDOW),
         baseline=CUTS,
         within=True,
@@ -88,40 +90,56 @@ def introduction(log: EventLog) -> str:
         "events by the hour, made from the open MIMIC-III clinical database demo (its licence, the Open Database "
         "License, goes with them: NOTICE.md). A number that was charted is an event when it turns low, normal or high, "
         "a treatment when it starts.",
-        f"Looked for are rules of up to {LONGEST} of {len(library(log))} abnormal states, treatments and traits, one "
-        f"before the other or at once, that raise or lower the rate of {HEAD} for {WINDOW} hours, in each "
-        "patient compared with the rest of that patient's own stays.",
+        f"Given beforehand is a rule that is known: urine that has just recovered often falls again ({KNOWN}). Looked "
+        f"for is what else raises or lowers the rate of {HEAD} for {WINDOW} hours: rules of up to {LONGEST} of the "
+        f"{log.n_predicates - 2} other predicates (states, treatments, traits of the patient), one before the other or "
+        "at once, that hold in each patient compared with the rest of that patient's own stays.",
     ]
     return "\n\n".join(textwrap.fill(part, COLUMNS) for part in told)
 
 
 def in_words(model: RuleModel) -> str:
-    """What the admitted rules say, and how far to trust them."""
-    told = [sentence(item, model) for item in model.rules]
-    if not told:
+    """What the rules say, and how far to trust them."""
+    known = chronorule.parse_rule(KNOWN)
+    learned = [item for item in model.rules if item.rule != known]
+    told = ["In words: " + " ".join(sentence(item) for item in model.rules if item.rule == known)]
+    if learned:
+        told += [f"Learned: {sentence(item)}" for item in learned]
+    else:
         told.append(
-            f"No rule passes: {model.training.groups} patients are too few for what the rules claim. The suggestive "
-            "ones may be looked for in other data, and no more."
+            f"No other rule passes: {model.training.groups} patients are too few to be sure of one among so many. "
+            "The suggestive ones are hints, to be looked for in other data."
         )
+    told += [f"The best of them: {sentence(item)}" for item in model.suggestive[:1]]
     told.append(
         "A rule says what went before, not what caused it: fluid, say, is given to patients whose circulation fails. "
-        "The patients are few and the data old, so this is an example and no clinical advice. docs/demo-data.md "
-        "explains every predicate and what speaks for and against these rules."
+        "The data are an example, and none of this is clinical advice. docs/demo-data.md explains every predicate and "
+        "what speaks for and against these rules."
     )
     return "\n\n".join(textwrap.fill(part, COLUMNS) for part in told)
 
 
-def sentence(item: WeightedRule, model: RuleModel) -> str:
-    """One admitted rule, as one would say it."""
-    body = str(item.rule).split(maxsplit=2)[2]
+def sentence(item: WeightedRule) -> str:
+    """A rule, as one would say it."""
+    head, _, body = str(item.rule).split(maxsplit=2)
     return (
-        f"In words: in the {WINDOW} hours after {body}, {model.head.name} comes at {item.ratio:.1f} times its usual "
-        f"rate. It came {item.heads} times then, in {item.support} patients."
+        f"in the {WINDOW} hours after {body}, {head} comes at {item.ratio:.1f} times its usual rate; "
+        f"{item.heads} times in all, in {item.support} patients."
+    )
+
+
+def by_hand(events: Path, known: Path) -> str:
+    """The command that learns the same from the copy of the events."""
+    return (
+        f"  chronorule learn {shlex.quote(str(events))} \\\n"
+        f"    --head {HEAD} --reset-by {RESET_BY} \\\n"
+        f"    --given-rules {shlex.quote(str(known))} --max-length {LONGEST} --signs both \\\n"
+        f"    --kernel window:{WINDOW} --baseline {','.join(map(str, CUTS))} --within"
     )
 
 
 def copies_of_the_data(folder: Path) -> list[Path]:
-    """The events with what belongs to them, and their notice, so that anyone can go on from there."""
+    """The events with what belongs to them, and their notice, so that anyone can go on from there; the events first."""
     from chronorule.data import FILES
 
     try:
