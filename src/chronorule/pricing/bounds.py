@@ -19,6 +19,7 @@ from chronorule.kernels import matching
 from chronorule.kernels.branching import Batch, Events, Tables, best_later, best_union, expand_chains
 from chronorule.kernels.ceilings import best_pieces, best_rising
 from chronorule.kernels.multiplying import best_continuations, multiply_chains
+from chronorule.kernels.ordering import Ceilings, Orders, Steps, expand_orders
 from chronorule.pricing.oracle import Objective, Oracle
 from chronorule.rules.grammar import Grammar
 
@@ -171,18 +172,23 @@ class ChainBounds:
     def _tables(self, sign: int, objective: Objective) -> Tables:
         """What completing at an event, or anywhere, can earn at most."""
         after, events = self.oracle.after, self.events
-        entity = np.repeat(np.arange(len(events.offsets) - 1), np.diff(events.offsets))
-        order = np.lexsort((events.instants, events.columns, entity))  # the events of one predicate in one entity
-        new = np.ones(len(order), np.bool_)
-        new[1:] = (np.diff(entity[order]) != 0) | (np.diff(events.columns[order]) != 0)
-        groups = np.append(np.flatnonzero(new), len(order)).astype(np.int64)
+        order, groups = self.by_predicate()
         at = events.instants[order]
         latest = np.empty((len(order), self.intervals))
         latest[order] = self._from_events(at, groups, sign, objective)
         stay = np.empty((0, self.intervals))
         if self.n_statics:
-            stay = np.maximum(self._here(sign, objective), 0.0)
+            stay = np.maximum(self.here(sign, objective), 0.0)
         return Tables(after, latest, stay)
+
+    def by_predicate(self) -> tuple[Int64, Int64]:
+        """The events of one predicate in one entity together, in order of time: (events, where each group begins)."""
+        events = self.events
+        entity = np.repeat(np.arange(len(events.offsets) - 1), np.diff(events.offsets))
+        order = np.lexsort((events.instants, events.columns, entity))
+        new = np.ones(len(order), np.bool_)
+        new[1:] = (np.diff(entity[order]) != 0) | (np.diff(events.columns[order]) != 0)
+        return order, np.append(np.flatnonzero(new), len(order)).astype(np.int64)
 
     def _from_events(self, at: Int32, groups: Int64, sign: int, objective: Objective) -> Float64:
         """What rules that complete at rows of one group only can earn from each row on; `at` are the rows' instants."""
@@ -204,7 +210,7 @@ class ChainBounds:
         best_later(best, groups)
         return best
 
-    def _here(self, sign: int, objective: Objective) -> Float64:
+    def here(self, sign: int, objective: Objective) -> Float64:
         """What rules that complete first at an instant can earn at most."""
         feature, index = self.oracle.grounding.feature, self.oracle.grounding.index
         after, lapsed = self.oracle.after, self.oracle.lapsed
@@ -242,6 +248,78 @@ class ChainBounds:
         if sign > 0:
             return np.asarray(high * observed - np.expm1(low) * expected)
         return np.asarray(-low * observed - np.expm1(-high) * expected)
+
+
+class OrderBounds:
+    """The same for partial orders, whose rules complete at events of any of their predicates.
+
+    So a target is not an end but a *member*: rules below that hold u too complete no earlier than u happens first.
+    """
+
+    def __init__(self, oracle: Oracle, grammar: Grammar, sign: int, objective: Objective) -> None:
+        feature = oracle.grounding.feature
+        if feature.kind == "count" and objective == "gradient":
+            raise OptionError(
+                "Exact search has no bound for the slope of counted partial orders yet; use objective='gain', "
+                "feature='exists', or chains."
+            )
+        chains = ChainBounds(oracle, grammar, sign, objective)
+        self.oracle, self.cuts, self.charges = oracle, chains.cuts, chains.charges
+        self.timed_codes, self.static_codes = chains.timed_codes, chains.static_codes
+        self.events, self.everything = chains.events, chains.everything
+        # whether the value of a child follows from its sums, and rules end at the next event of what is added
+        self.tight = feature.kind == "exists" and feature.kernel.name == "step" and feature.span is None
+        self.again = grammar.repeats
+        self.ceilings = self._ceilings(chains, sign, objective)
+
+    @property
+    def intervals(self) -> int:
+        """Number of intervals of the weight."""
+        return len(self.cuts) - 1
+
+    def _ceilings(self, chains: ChainBounds, sign: int, objective: Objective) -> Ceilings:
+        events, offsets = self.events, self.oracle.grounding.index.instant_offsets
+        here = np.maximum(chains.here(sign, objective), 0.0)
+        completing = np.bincount(events.instants, minlength=len(here))
+        completing[offsets[:-1]] = 1  # of static predicates
+        later = np.where(completing[:, None] > 0, here, 0.0)
+        best_later(later, offsets)
+        order, groups = chains.by_predicate()
+        hop = here[events.instants]
+        together = np.where(completing[events.instants][:, None] > 1, hop, 0.0)[order]
+        best_later(together, groups)
+        hop[order] = np.maximum(hop[order], together)
+        return Ceilings(self.oracle.after, here, later, hop)
+
+    def expand(self, bodies: matching.Bodies, orders: Orders, steps: Steps) -> Float64:
+        """The sums of every child of every order, laid out as the steps say; see `expand_orders`."""
+        index = self.oracle.grounding.index
+        sums = np.zeros(int(steps.sum_offsets[-1]))
+
+        def some(begin: int, end: int) -> None:
+            room = matching.candidate_room(index, bodies, begin, end)
+            offsets = np.empty(end - begin + 1, np.int64)
+            entities, places = np.empty(room, np.int32), np.empty(room, np.int32)
+            matching.find_first(index, bodies, begin, end, offsets, entities, places)
+            expand_orders(
+                self.events,
+                self.ceilings,
+                orders,
+                steps,
+                index.instant_offsets,
+                len(self.timed_codes),
+                len(self.timed_codes) + len(self.static_codes),
+                self.tight,
+                self.again,
+                begin,
+                end,
+                offsets,
+                entities,
+                sums,
+            )
+
+        self.oracle.threads.over(len(orders.timed), some, smallest=8)
+        return sums
 
 
 def _library_events(log: EventLog, timed_codes: Int32, static_codes: Int32) -> Events:

@@ -54,6 +54,24 @@ def chain_description_lengths(grammar: Grammar, kernels: int = 1) -> npt.NDArray
     return table
 
 
+def least_description_lengths(grammar: Grammar, kernels: int = 1) -> npt.NDArray[np.float64]:
+    """At most DL of every rule with these counts, for chains exactly: [length, number of statics in it].
+
+    In a partial order without repeats every variable but the first, or those of the prefix, states at least its
+    relation to the class listed last, which could be any that the grammar has, or None.
+    """
+    if not grammar.partial_orders:
+        return chain_description_lengths(grammar, kernels)
+    longest = grammar.lengths.stop - 1
+    step = 0.0 if grammar.repeats else math.log(1 + len(grammar.relations))
+    table = np.full((longest + 1, longest + 1), np.inf)
+    for length in grammar.lengths:
+        for statics in range(min(length, len(grammar.static)) + 1):
+            relations = max(0, length - statics - max(1, len(grammar.prefix))) * step
+            table[length, statics] = _common(grammar, length, kernels) + relations
+    return table
+
+
 def _common(grammar: Grammar, length: int, kernels: int) -> float:
     if kernels < 1:
         raise GrammarError(f"The number of kernels tried is at least 1, not {kernels}.")

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from chronorule.kernels.branching import Batch
 from chronorule.kernels.growing import Chains, Laws, Sums, grow, mark_targets, next_steps
-from chronorule.pricing import closed_form_gain
 from chronorule.pricing.bounds import ChainBounds
 from chronorule.rules import Rule
+from chronorule.rules.grammar import Grammar
 from chronorule.search import nodes
 from chronorule.search.base import Subproblem
 from chronorule.search.keeper import Keeper
 from chronorule.search.nodes import Nodes
-from chronorule.search.thresholds import Thresholds
+from chronorule.search.thresholds import Thresholds, simple_values
 
 Flags = NDArray[np.bool_]
 Int8 = NDArray[np.int8]
@@ -35,24 +35,9 @@ class ChainTree:
         self.bounds = ChainBounds(problem.oracle, grammar, sign, task.objective, task.stop == "evidence")
         self.charges = self.bounds.charges(self.longest + 3)
         self.thresholds = Thresholds(task)
-        names = [*self.timed, *self.static]
-        conflict = np.zeros((len(names), len(names)), np.bool_)
-        for one, other in grammar.forbidden_pairs:
-            if one in names and other in names:
-                a, b = names.index(one), names.index(other)
-                conflict[a, b] = conflict[b, a] = True
-        self.laws = Laws(
-            len(self.timed),
-            self.longest,
-            grammar.repeats,
-            "before" in grammar.relations,
-            "equal" in grammar.relations,
-            np.array([self.timed.index(name) for name in grammar.prefix], np.int64),
-            np.array([name in grammar.required for name in names], np.bool_),
-            conflict,
-        )
+        self.laws = laws_of(grammar)
 
-    def root(self) -> Nodes:
+    def root(self) -> Nodes[Chains]:
         """The empty chain, below which every rule lies."""
         width, intervals = self.bounds.width, self.bounds.intervals
         best = self.bounds.everything()
@@ -69,13 +54,13 @@ class ChainTree:
             best[everywhere],
         )
 
-    def room(self, some: Nodes) -> Int64:
+    def room(self, some: Nodes[Chains]) -> Int64:
         """How many numbers the expansion of each node takes, at most."""
         chains = some.chains
         children = chains.open_after.sum(axis=1) + chains.open_equal.sum(axis=1) + chains.open_static.sum(axis=1)
         return np.asarray((children + chains.closing.sum(axis=1)) * (2 + np.diff(some.offsets)))
 
-    def expand(self, some: Nodes, keeper: Keeper) -> Nodes:
+    def expand(self, some: Nodes[Chains], keeper: Keeper) -> Nodes[Chains]:
         """Price the children of nodes, offer those that are rules, and return those below which a better may be."""
         laws, chains = self.laws, some.chains
         size = nodes.lengths(chains)
@@ -99,7 +84,7 @@ class ChainTree:
         self._offer(keeper, chains, node, rows, sums[at], sums[at + 1], own)
         return self._grown(chains, found, marks, counts)
 
-    def _expanded(self, some: Nodes, row_offsets: Int64, rows: Int64, sum_offsets: Int64) -> Float64:
+    def _expanded(self, some: Nodes[Chains], row_offsets: Int64, rows: Int64, sum_offsets: Int64) -> Float64:
         first = np.ones(len(some), np.bool_)
         first[1:] = some.family[1:] != some.family[:-1]
         bases = nodes.without_last_step(nodes.take(some.chains, np.flatnonzero(first)))
@@ -123,7 +108,7 @@ class ChainTree:
             return self.bounds.multiply(by_code, by_column, batch)
         return self.bounds.expand(nodes.bodies(bases, self.bounds.timed_codes, self.bounds.static_codes), batch)
 
-    def _grown(self, parents: Chains, found: Sums, marks: Int8, counts: Int64) -> Nodes:
+    def _grown(self, parents: Chains, found: Sums, marks: Int8, counts: Int64) -> Nodes[Chains]:
         size, total = int((counts[:, 0] > 0).sum()), int(counts[:, 1].sum())
         children = nodes.empty(size, self.longest, len(self.timed), len(self.static))
         family = np.empty(size, np.int64)
@@ -152,7 +137,7 @@ class ChainTree:
         lengths = np.asarray(self.problem.task.grammar.lengths)
         if self.bounds.exact:
             some = np.flatnonzero((observed + expected > 0) & np.isin(size, lengths))
-            value, gain = self._values(observed[some], expected[some], size[some])
+            value, gain = simple_values(self.problem, observed[some], expected[some], size[some], self.sign)
         else:
             some = np.flatnonzero((own > self.thresholds.least(keeper.value)[size]) & np.isin(size, lengths))
             value = gain = own[some]
@@ -176,18 +161,6 @@ class ChainTree:
     def _objective(self, value: Float64, worth: Float64) -> Float64:
         return worth if self.problem.task.objective == "worth" else value
 
-    def _values(self, observed: Float64, expected: Float64, size: Int64) -> tuple[Float64, Float64]:
-        """(objective before description, gain) from the sums after first completions."""
-        oracle = self.problem.oracle
-        charge = oracle.penalty * size.astype(np.float64)
-        if self.problem.task.charged is None and self.problem.task.objective == "gradient":
-            reward = self.sign * (observed - expected) - charge
-            return reward, reward
-        gain = closed_form_gain(observed, expected, charge, self.sign, oracle.largest_weight)[0]
-        if self.problem.task.objective == "gradient":
-            return self.sign * (observed - expected) - charge, gain
-        return gain, gain
-
     def _matched(self, chains: Chains) -> tuple[Float64, Float64]:
         """The same by matching, where first completions do not say all."""
         oracle, task = self.problem.oracle, self.problem.task
@@ -208,3 +181,24 @@ class ChainTree:
             else:
                 enough &= ((chains.statics == column - width) & (places < chains.static[:, None])).any(axis=1)
         return np.asarray(enough)
+
+
+def laws_of(grammar: Grammar) -> Laws:
+    """A grammar in numbers."""
+    timed = grammar.timed
+    names = [*timed, *grammar.static]
+    conflict = np.zeros((len(names), len(names)), np.bool_)
+    for one, other in grammar.forbidden_pairs:
+        if one in names and other in names:
+            a, b = names.index(one), names.index(other)
+            conflict[a, b] = conflict[b, a] = True
+    return Laws(
+        len(timed),
+        grammar.lengths.stop - 1,
+        grammar.repeats,
+        "before" in grammar.relations,
+        "equal" in grammar.relations,
+        np.array([timed.index(name) for name in grammar.prefix], np.int64),
+        np.array([name in grammar.required for name in names], np.bool_),
+        conflict,
+    )

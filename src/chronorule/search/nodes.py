@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chronorule.kernels.growing import Chains
 from chronorule.kernels.matching import Bodies
+from chronorule.kernels.ordering import Orders
 from chronorule.rules import Relation, Rule
 
 Flags = NDArray[np.bool_]
@@ -18,14 +20,17 @@ Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 
+Bodied = TypeVar("Bodied", Chains, Orders)
+
+
 @dataclass(frozen=True, eq=False)
-class Nodes:
-    """Chains and the targets below each: the (end, interval) pairs that a rule below may still reach.
+class Nodes(Generic[Bodied]):
+    """Chains or orders and the targets below each: the (end or member, interval) pairs that a rule below may reach.
 
     Nodes of one family differ in their last step only, and stand together.
     """
 
-    chains: Chains
+    chains: Bodied
     family: Int64  # [N]
     bound: Float64  # [N] on the objective of every rule below
     offsets: Int64  # [N + 1] of the targets
@@ -36,7 +41,7 @@ class Nodes:
     def __len__(self) -> int:
         return len(self.family)
 
-    def take(self, rows: Int64) -> Nodes:
+    def take(self, rows: Int64) -> Nodes[Bodied]:
         """Some of the nodes."""
         sizes = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -51,7 +56,7 @@ class Nodes:
             self.values[targets],
         )
 
-    def by_bound(self) -> Nodes:
+    def by_bound(self) -> Nodes[Bodied]:
         """Families in rising order of their best bound, and within each the nodes in rising order of theirs."""
         best = np.full(int(self.family.max(initial=-1)) + 1, -np.inf)
         np.maximum.at(best, self.family, self.bound)
@@ -88,12 +93,12 @@ def empty(size: int, longest: int, timed: int, statics: int) -> Chains:
     )
 
 
-def take(chains: Chains, rows: Int64) -> Chains:
+def take(chains: Bodied, rows: Int64) -> Bodied:
     """Some of the chains."""
-    return Chains._make(part[rows] for part in chains)
+    return type(chains)._make(part[rows] for part in chains)
 
 
-def lengths(chains: Chains) -> Int64:
+def lengths(chains: Chains | Orders) -> Int64:
     """Predicates of each chain."""
     return chains.timed + chains.static
 
