@@ -16,21 +16,34 @@ Float64 = NDArray[np.float64]
 
 @compiled
 def best_continuations(
-    events: Events, instant_offsets: Int64, prices: Float64, width: int, statics: bool, itself: bool, least: float
+    events: Events,
+    instant_offsets: Int64,
+    prices: Float64,
+    width: int,
+    statics: bool,
+    unordered: bool,
+    itself: bool,
+    least: float,
 ) -> Float64:
     """What one match that ends at an instant can become at most with up to r more predicates: [instants, r].
 
     V_0 = 0 and V_r(s) = max(0, max_p Σ_{s' > s, p at s'} max(D(s'), V_{r−1}(s')), and where other predicates happen at
-    s, max(D(s), V_{r−1}(s)); with static predicates D(s)), D the price. With `itself` the match may also earn D(s) as
-    it is. Prices count as `least` where they are lower. `prices` is [instants, longest + 1], the price in column 0.
+    s, max(D(s), V_{r−1}(s)); with static predicates D(s)), D the price. Where predicates may be `unordered` (None),
+    each of the n_p(s) events of p up to s may be the new one, so that n_p(s)·max(0, D(s), V_{r−1}(s)) comes on top of
+    the sum. With `itself` the match may also earn D(s) as it is. Prices count as `least` where they are lower.
+    `prices` is [instants, longest + 1], the price in column 0.
     """
     longest = prices.shape[1] - 1
     out = np.zeros_like(prices)
     sums = np.zeros((width, longest + 1), np.float64)
     best = np.zeros(longest + 1, np.float64)
+    earlier = np.zeros(width, np.int64)  # events of each predicate up to the instant
     for c in range(events.offsets.shape[0] - 1):
         sums[:] = 0.0
         best[:] = 0.0
+        earlier[:] = 0
+        for x in range(events.offsets[c], events.offsets[c + 1]):
+            earlier[events.columns[x]] += 1
         e = events.offsets[c + 1] - 1
         for s in range(instant_offsets[c + 1] - 1, instant_offsets[c] - 1, -1):
             low = e
@@ -41,10 +54,16 @@ def best_continuations(
                 out[s, r] = max(0.0, best[r])
                 if statics:
                     out[s, r] = max(out[s, r], price)
-                if e - low > 1:
+                if unordered:
+                    here = max(0.0, price) if r == 1 else max(0.0, price, out[s, r - 1])
+                    for p in range(width):
+                        if earlier[p] > 0:
+                            out[s, r] = max(out[s, r], earlier[p] * here + sums[p, r])
+                elif e - low > 1:
                     out[s, r] = max(out[s, r], max(price, out[s, r - 1]))
             for x in range(low + 1, e + 1):
                 p = events.columns[x]
+                earlier[p] -= 1
                 for r in range(1, longest + 1):
                     sums[p, r] += price if r == 1 else max(price, out[s, r - 1])
             if e > low:

@@ -56,6 +56,7 @@ class ChainBounds:
         self.cuts = self._cuts(objective)
         self.events = _library_events(log, self.timed_codes, self.static_codes)
         self.multiplies = grounding.feature.kind == "count" and objective == "gradient"
+        self.unordered = grammar.partial_orders
         # whether the value of a child (with `evidence` its gain, too) follows from its sums, without matching
         simple = not evidence if self.multiplies else grounding.feature.kind == "exists"
         self.exact = (
@@ -137,7 +138,7 @@ class ChainBounds:
         least = -np.inf if feature.span is None else 0.0  # a match too long earns nothing, so that others may go alone
         statics = self.n_statics > 0
         self.values = best_continuations(
-            self.events, index.instant_offsets, each, self.width, statics, not self.exact, least
+            self.events, index.instant_offsets, each, self.width, statics, self.unordered, not self.exact, least
         )
 
     def expand(self, bases: matching.Bodies, batch: Batch) -> Float64:
@@ -258,24 +259,46 @@ class OrderBounds:
 
     def __init__(self, oracle: Oracle, grammar: Grammar, sign: int, objective: Objective) -> None:
         feature = oracle.grounding.feature
-        if feature.kind == "count" and objective == "gradient":
-            raise OptionError(
-                "Exact search has no bound for the slope of counted partial orders yet; use objective='gain', "
-                "feature='exists', or chains."
-            )
         chains = ChainBounds(oracle, grammar, sign, objective)
         self.oracle, self.cuts, self.charges = oracle, chains.cuts, chains.charges
         self.timed_codes, self.static_codes = chains.timed_codes, chains.static_codes
-        self.events, self.everything = chains.events, chains.everything
+        self.events = chains.events
         # whether the value of a child follows from its sums, and rules end at the next event of what is added
         self.tight = feature.kind == "exists" and feature.kernel.name == "step" and feature.span is None
         self.again = grammar.repeats
-        self.ceilings = self._ceilings(chains, sign, objective)
+        self.multiplies, self.chains = chains.multiplies, chains
+        if not self.multiplies:
+            self.ceilings = self._ceilings(chains, sign, objective)
 
     @property
     def intervals(self) -> int:
         """Number of intervals of the weight."""
         return len(self.cuts) - 1
+
+    def everything(self) -> Float64:
+        """At most what any rule can earn, before charges: [intervals]."""
+        if self.multiplies:
+            return self.chains.everything()
+        origins = self.oracle.grounding.index.instant_offsets[:-1]
+        return np.asarray(self.ceilings.later[origins].sum(axis=0))
+
+    def multiply(self, children: matching.Bodies, rest: Int64, targets: Int64) -> Float64:
+        """The sums of children where matches count, from all their completions: what each match can still become.
+
+        `rest` is how many predicates may come after each child, and `targets` how many targets it has, all alike.
+        """
+        chains, begins = self.chains, np.concatenate([[0], np.cumsum(2 + targets)])
+        sums = np.zeros(int(begins[-1]))
+
+        def some(begin: int, end: int) -> None:
+            for r in range(begin, end):
+                found = matching.find_completions(self.oracle.grounding.index, children, r, np.inf)
+                instants, matches = found[:, 1].astype(np.int64), found[:, 2]
+                sums[begins[r] : begins[r] + 2] = matches @ chains.prices[instants]
+                sums[begins[r] + 2 : begins[r + 1]] = matches @ chains.values[instants, rest[r]]
+
+        self.oracle.threads.over(len(rest), some)
+        return sums
 
     def _ceilings(self, chains: ChainBounds, sign: int, objective: Objective) -> Ceilings:
         events, offsets = self.events, self.oracle.grounding.index.instant_offsets

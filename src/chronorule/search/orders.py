@@ -38,7 +38,7 @@ class OrderTree:
     def root(self) -> Nodes[Orders]:
         """The empty order, below which every rule lies."""
         intervals = self.bounds.intervals
-        best = self.bounds.ceilings.later[self.problem.oracle.grounding.index.instant_offsets[:-1]].sum(axis=0)
+        best = self.bounds.everything()
         members = np.repeat(np.arange(len(self.timed) + len(self.static)), intervals)
         everywhere = np.resize(np.arange(intervals), len(members))
         bound = float((best - self.charges[1]).max()) - self.thresholds.given_up[1]
@@ -81,8 +81,17 @@ class OrderTree:
         targets = np.diff(target_offsets)
         sum_offsets = np.concatenate([[0], np.cumsum(per_node * (2 + targets))]).astype(np.int64)
         steps = Steps(row_offsets, predicates, foundations, target_offsets, members, intervals, sum_offsets)
-        sums = self.bounds.expand(_bodies(orders, self.bounds.timed_codes, self.bounds.static_codes), orders, steps)
         node = np.repeat(np.arange(len(some)), per_node)
+        if self.bounds.multiplies:
+            rules = [
+                self._rule(orders, *step)
+                for step in zip(node.tolist(), predicates.tolist(), foundations.tolist(), strict=True)
+            ]
+            bodies = compile_bodies(rules, self.problem.oracle.grounding.log)
+            sums = self.bounds.multiply(bodies, self.longest - lengths(orders)[node] - 1, targets[node])
+        else:
+            bodies = _bodies(orders, self.bounds.timed_codes, self.bounds.static_codes)
+            sums = self.bounds.expand(bodies, orders, steps)
         at = sum_offsets[node] + (np.arange(rows) - row_offsets[node]) * (2 + targets[node])
         own = np.empty(rows)
         grown = self._grown(orders, steps, sums, own, keeper)
