@@ -240,6 +240,25 @@ def test_model_is_printed_even_where_it_cannot_be_saved(files: Path, monkeypatch
     assert result.stderr == "error: The model cannot be saved.\n"
 
 
+def test_report_that_cannot_be_written_leaves_a_saved_model(files: Path) -> None:
+    (files / "model" / "report.html").mkdir(parents=True)
+    result = run(*SHORT, "--out", "model")
+    assert result.exit_code == 1
+    assert "Y ← A < B" in result.stdout
+    assert result.stderr.startswith('error: The model is saved in "model", but not its report: "model/report.html"')
+    assert cr.load(files / "model").rules
+
+
+def test_what_cannot_be_read_leaves_the_journal_alone(files: Path) -> None:
+    done(*SHORT, "--out", "model")
+    before = (files / "model" / "journal.jsonl").read_bytes()
+    refused("learn", "missing.csv", "--head", "Y", "--out", "model", "--fresh")
+    refused(*SHORT, "--must-include", "Q", "--out", "model", "--fresh")
+    refused(*SHORT, "--must-include", "Q", "--out", "new")
+    assert (files / "model" / "journal.jsonl").read_bytes() == before
+    assert not (files / "new").exists()
+
+
 def test_journal_of_another_run_is_not_gone_on_from() -> None:
     done(*SHORT, "--out", "model")
     other = (*SHORT, "--alpha", "0.01", "--out", "model")
@@ -457,6 +476,7 @@ def test_ctrl_c_leaves_further_heads_unlearned(files: Path, monkeypatch: pytest.
     assert result.stderr.splitlines()[-1] == "stopped before these heads were learned: A"
     assert "A: " not in result.stdout.split("\n\n\n")[-1][:3]
     assert cr.load(files / "both" / "Y").stopped == "interrupted"
+    assert list(json.loads(run(*SHORT, "--head", "A", "--json").stdout)) == ["Y"]
 
 
 def test_second_ctrl_c_ends_at_once_and_saves_nothing(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

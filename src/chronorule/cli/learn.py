@@ -291,12 +291,12 @@ def learn(
     heads = [head for head in (choice.head() for choice in choices) if head is not None]
     given = None if given_rules is None else given_by_head(given_rules, [head.name for head in heads])
     folders = folders_of([head.name for head in heads], out)
-    for folder in folders:
-        prepare(folder, fresh)
     log = events.read()
     for head in heads:
         refuse_without_heads(log, head)
     library = Library.taken_from(options, log)
+    for folder in folders:  # when all that is given has been understood, and before the work
+        prepare(folder, fresh)
     limit, options["random_state"] = options.pop("time_limit"), options.pop("seed")
     begun, learned, files = time.monotonic(), [], []
     with interruptible() as asked:
@@ -315,11 +315,11 @@ def learn(
             try:
                 files += keep(learner.model_, log, events, folder, not no_entities)
             except ChronoruleError:
-                show(learned, as_json)  # what took long to learn is not lost with the disk
+                show(learned, as_json, len(heads) > 1)  # what took long to learn is not lost with the disk
                 raise
             if asked():
                 break
-    show(learned, as_json)
+    show(learned, as_json, len(heads) > 1)
     if files and not quiet:
         say_aside(listed("written:", [str(file) for file in files]))
     missing = [head.name for head in heads[len(learned) :]]
@@ -373,14 +373,17 @@ def keep(model: RuleModel, log: EventLog, events: EventFile, folder: Path | None
     if folder is None:
         return []
     model.save(folder)
-    report = chronorule.write_report(model, log, folder / REPORT, entities=entities, records=folder / RECORDS)
+    try:
+        report = chronorule.write_report(model, log, folder / REPORT, entities=entities, records=folder / RECORDS)
+    except DataError as problem:
+        raise DataError(f'The model is saved in "{folder}", but not its report: {problem}') from None
     return [folder / "rules.toml", folder / "manifest.json", folder / JOURNAL, *report, remember(folder, events, log)]
 
 
-def show(models: list[RuleModel], as_json: bool) -> None:
+def show(models: list[RuleModel], as_json: bool, several: bool) -> None:
     """Print the models; of several heads, JSON by the names of these."""
     if as_json:
         records = {model.head.name: model.to_dict() for model in models}
-        say_json(records if len(records) > 1 else next(iter(records.values())))
+        say_json(records if several else next(iter(records.values())))
     else:
         say("\n\n\n".join(map(str, models)))
