@@ -54,7 +54,7 @@ def report_page(records: Record) -> str:
 def _title(records: Record) -> str:
     head, data, learning = records["head"]["name"], records["data"], records["learning"]
     counted = data["head"]
-    certificate = records["certificate"]
+    certificate, leads = records["certificate"], len(records["suggestive"])
     final, without = learning["log_likelihood"], learning["log_likelihood_without_rules"]
     gained = "–" if final is None or without is None else f"{final - without:+,.1f}"
     if certificate is None:
@@ -67,7 +67,7 @@ def _title(records: Record) -> str:
         (
             "Rules",
             f"{len(records['rules'])}",
-            count(len(records["suggestive"]), "more is", "more are") + " suggestive",
+            f"{count(leads, 'more is', 'more are')} suggestive" if leads else "",
         ),
         (
             "Occurrences",

@@ -19,7 +19,8 @@ SAYS: dict[RuleLabel, tuple[str, str]] = {
     "says when": ("says when", "Holds within one and the same entity or group too: it tells when the head comes."),
     "marks which entities": (
         "says who",
-        "Little is left of it within one and the same entity or group: it may only mark in whom the head is frequent.",
+        "Compared within one and the same entity or group it does not pass: it may only mark in whom the head is "
+        "frequent.",
     ),
     "not tested": (
         "when or who: not tested",
