@@ -298,6 +298,20 @@ def test_comments_spelling_and_order_are_no_edits_of_the_model(folder: Path, fit
     assert again.certificate == fitted.certificate
 
 
+def test_editors_of_other_systems_do_no_harm(folder: Path, fitted: cr.RuleModel, log: cr.EventLog) -> None:
+    """A mark at the beginning, and lines that end in two characters."""
+    rules = folder / "rules.toml"
+    text = rules.read_text(encoding="utf-8").replace("\n[[rules]]", "\n# sure\n[[rules]]")
+    rules.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    assert cr.load(folder) == fitted
+    fitted.save(folder)
+    assert rules.read_bytes().count(b"# sure") == 2
+    other = cr.reweigh(f"{RULES}\nY <- D", log)
+    other.save(folder)
+    assert cr.load(folder) == other
+    assert rules.read_bytes().count(b"# sure") == 2
+
+
 def test_comments_stay_when_a_model_is_saved_over_them(folder: Path, fitted: cr.RuleModel, log: cr.EventLog) -> None:
     edit(folder, lambda text: text.replace('rule = "Y <- A', '# seen by Dr. X\nrule = "Y <- A'))
     edit(folder, lambda text: text.replace("\n[[rules]]", "\n# above\n[[rules]]"))

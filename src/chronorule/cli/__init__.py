@@ -37,7 +37,7 @@ def main() -> None:
 
     Results go to standard output, everything else to standard error. The exit
     status is 0 when done, 1 when the data or the rules cannot be used, 2 when the
-    command was not understood.
+    command was not understood, 130 when learning was ended at once by Ctrl-C.
     """
 
 

@@ -161,7 +161,7 @@ def _rules(tables: Any, head: Head, reader: Reader, text: str) -> tuple[WrittenR
 def _rule_lines(text: str) -> list[int]:
     """The line (from 1) of each table's rule, as far as plain layout allows to tell."""
     found, inside = [], False
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.lstrip().startswith("["):
             inside = _RULES_HEADER.match(line) is not None
         elif inside and _RULE_LINE.match(line):
@@ -238,7 +238,7 @@ def _value(value: Any) -> str:
 
 def _split(text: str) -> tuple[str, list[str]]:
     """What stands before the rules, and the tables of the rules, each with the comment right above it."""
-    lines = text.splitlines(keepends=True)
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text)
     starts = []
     for place, line in enumerate(lines):
         if _RULES_HEADER.match(line):

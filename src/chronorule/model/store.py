@@ -306,7 +306,7 @@ def _other_sign(rule: Rule) -> Rule:
 
 def _text_of(file: Path) -> str:
     try:
-        return file.read_bytes().decode("utf-8")
+        return file.read_bytes().decode("utf-8").removeprefix("\ufeff")  # some editors put a mark there
     except FileNotFoundError:
         raise ModelError(
             f'There is no "{file}", so "{file.parent}" holds no whole model; name the folder that model.save or '
