@@ -381,3 +381,10 @@ def test_docs_name_every_record(records: dict[str, Any]) -> None:
     known = set(cr.reweigh("Y <- A", simulated(entities=20)).rules[0].to_dict())
     added = [name for name in records["rules"][0] if name not in known]
     assert [name for name in [*records, *added] if f"`{name}`" not in tables] == []
+
+
+def test_rules_that_were_given_to_the_learner_are_marked(model: RuleModel, log: EventLog) -> None:
+    given = replace(model, options={"given_rules": [model.rules[1].rule.key, model.suggestive[0].rule.key]})
+    told = report_records(given, log)
+    assert [rule["given"] for rule in told["rules"] + told["suggestive"]] == [False, True, False, False]
+    assert Page(report_page(told)).text.count("given beforehand, not searched for") == 1

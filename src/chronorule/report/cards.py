@@ -63,6 +63,8 @@ def _card(records: Record, rule: Record, prefix: str) -> str:
     kind = "card lead-only" if not rule["admitted"] else "card" if rule["sign"] > 0 else "card lowers"
     badges = [("good" if rule["label"] == "says when" else "care", rule["says"])]
     badges.insert(0, ("", "raises the rate" if rule["sign"] > 0 else "lowers the rate"))
+    if rule["given"]:
+        badges.append(("", "given beforehand, not searched for"))
     if not rule["admitted"]:
         badges.insert(0, ("care", "not admitted, not certified"))
     told = "".join(f'<span class="badge {colour}">{escape(text)}</span>' for colour, text in badges)

@@ -89,6 +89,7 @@ def _rule(known: Expectation, item: WeightedRule, place: int, admitted: bool, pi
     return {
         "number": place,
         "admitted": admitted,
+        "given": admitted and item.rule.key in (known.model.options.get("given_rules") or ()),
         "text": format_rule(item.rule, "ascii").replace(" <-| ", " ↤ ", 1).replace(" <- ", " ← ", 1),
         "sentence": sentence(item, known.model.feature, log.unit, statics),
         **item.to_dict(),
