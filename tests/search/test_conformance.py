@@ -175,6 +175,7 @@ def test_grammar_is_obeyed_and_the_best_is_never_beaten(search: Search, name: st
     outcome = run(search, problem)
     if outcome is None:
         assert problem.task.grammar.partial_orders, "only partial orders may be refused here"
+        assert not is_complete(search)
         return
     check(problem, outcome, best_value(problem), is_complete(search))
 
@@ -198,6 +199,7 @@ def test_objective_and_feature_are_those_asked_for(search: Search, objective: st
     outcome = run(search, problem)
     if outcome is None:
         assert feature.kind == "count" or feature.kernel.name == "decay", "only these may be refused here"
+        assert not is_complete(search) or feature.kernel.name == "decay"
         return
     check(problem, outcome, best_value(problem), is_complete(search))
 

@@ -52,10 +52,8 @@ over_all_covered = pytest.mark.parametrize(
 )
 
 
-def test_what_exact_search_covers() -> None:
-    """All of this and no less; what is added joins the tests below by itself, and should then stand here."""
-    promised = {(kind, False, objective) for kind in ("exists", "count") for objective in OBJECTIVES}
-    assert {kind for kind, covered in COVERED.items() if covered} >= promised
+def test_exact_search_covers_both_features_chains_and_orders_and_every_objective() -> None:
+    assert all(COVERED.values()), [case for case, covered in COVERED.items() if not covered]
 
 
 def confirm(posed: Posed, outcome: Outcome) -> None:
@@ -151,6 +149,17 @@ def test_runners_up_are_the_best_of_the_rest(kind: str, partial_orders: bool, se
         (
             [(1, "A"), (1, "B"), (2, "A"), (2, "B"), (3, "Y")],
             {"body": ("A", "B"), "length": 4, "repeats": True},
+        ),
+        # two that come in either order, a fork, a join, and the order that is no series of parallels: A, B < C, B < D
+        ([(1, "A"), (2, "B"), (4, "Y")], {"body": ("A", "B"), "length": 2, "partial_orders": True, "relations": ()}),
+        ([(2, "A"), (2, "B"), (3, "C"), (4, "Y")], {"body": ("A", "B", "C"), "length": 3, "partial_orders": True}),
+        (
+            [(0, "C"), (1, "B"), (2, "D"), (3, "A"), (4, "C"), (5, "Y")],
+            {"body": ("A", "B", "C", "D"), "length": 4, "partial_orders": True, "relations": ("before",)},
+        ),
+        (
+            [(1, "A"), (2, "B"), (3, "A"), (4, "Y")],
+            {"body": ("A", "B"), "length": 3, "partial_orders": True, "repeats": True, "prefix": ("A",)},
         ),
     ],
 )
