@@ -156,6 +156,10 @@ def _class_place(events: Events, c: int, after: int, columns: Int32, first: int,
     """The first instant of entity c later than `after` that holds columns[first:last], or -1."""
     e = events.offsets[c]
     end = events.offsets[c + 1]
+    if last - first == 1:
+        while e < end and (events.columns[e] != columns[first] or events.instants[e] <= after):
+            e += 1
+        return events.instants[e] if e < end else -1
     while e < end:
         s = events.instants[e]
         finish = e + 1
@@ -208,9 +212,12 @@ def expand_orders(
     firsts = np.full(n_all, -1, np.int64)  # of each predicate in the entity; -1 for none
     hops = np.zeros((n_all, n_intervals), np.float64)
     hopping = np.zeros(n_all, np.bool_)
+    wanted = np.empty(n_all, np.int64)  # the members of targets
+    has_row = np.zeros(n_all, np.bool_)
     picks = np.empty(longest + 2, np.int64)
     following = np.empty((width, longest + 1), np.int64)
     starts = np.empty(longest + 2, np.int64)
+    latest = np.empty(1 << longest, np.int64)
     for r in range(begin, end):
         target = steps.target_offsets[r]
         n_targets = steps.target_offsets[r + 1] - target
@@ -219,6 +226,14 @@ def expand_orders(
             while t < n_targets and steps.members[target + t] < p:
                 t += 1
             target_of[p] = t
+        n_wanted = 0
+        for p in range(n_all):
+            if target_of[p] < target_of[p + 1]:
+                wanted[n_wanted] = p
+                n_wanted += 1
+        has_row[:] = False
+        for k in range(steps.row_offsets[r], steps.row_offsets[r + 1]):
+            has_row[steps.predicates[k]] = True
         timed = orders.timed[r]
         classes = 0
         for k in range(timed):
@@ -255,7 +270,7 @@ def expand_orders(
             # backwards from the entity's last event to the completion, what each target has from there on
             hopping[:] = False
             e = events.offsets[c + 1] - 1
-            done = False
+            done = n_targets == 0
             while not done:
                 s = completion
                 low = e
@@ -270,9 +285,10 @@ def expand_orders(
                         slot = width
                     else:
                         slot = events.columns[x]
-                        if done or events.previous[x] > completion:
+                        if done or events.previous[x] > completion or not has_row[slot]:
                             continue
-                    for u in range(n_all):
+                    for w in range(n_wanted):
+                        u = wanted[w]
                         if firsts[u] < 0:
                             for t in range(target_of[u], target_of[u + 1]):
                                 vectors[slot, t] = 0.0
@@ -294,6 +310,12 @@ def expand_orders(
                     for t in range(target_of[p], target_of[p + 1]):
                         hops[p, steps.intervals[target + t]] = ceilings.hop[x, steps.intervals[target + t]]
                 e = low
+            # the latest of the classes in each foundation; the number of classes stands for none
+            latest[0] = classes
+            for u in range(classes):
+                for below in range(1 << u):
+                    other = latest[below]
+                    latest[below | 1 << u] = u if other == classes or picks[u] > picks[other] else other
             # the children
             for k in range(steps.row_offsets[r], steps.row_offsets[r + 1]):
                 p = steps.predicates[k]
@@ -305,13 +327,7 @@ def expand_orders(
                 if p < width:
                     below = steps.foundations[k]
                     if below >= 0:
-                        pick = following[p, classes]
-                        if below > 0:
-                            latest = -1
-                            for u in range(classes):
-                                if below >> u & 1 and (latest < 0 or picks[u] > picks[latest]):
-                                    latest = u
-                            pick = following[p, latest]
+                        pick = following[p, latest[below]]
                         if pick < 0:
                             continue
                         if pick > completion:
@@ -325,7 +341,8 @@ def expand_orders(
                         continue
                     sums[o] += ceilings.after[place, 0]
                     sums[o + 1] += ceilings.after[place, 1]
-                    for u in range(n_all):
+                    for w in range(n_wanted):
+                        u = wanted[w]
                         if firsts[u] < 0:
                             continue
                         for t in range(target_of[u], target_of[u + 1]):

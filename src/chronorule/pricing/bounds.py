@@ -28,7 +28,7 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
-INTERVALS = 16  # of the weight; more make the bounds sharper and the sums longer
+INTERVALS = 12  # of the weight; more make the bounds sharper and the sums longer
 FIRST_CUT, LAST_CUT = 0.1, 4.0  # the cuts between lie evenly on the log scale here; the last interval ends at w_max
 NUMBERS_AT_THE_ROOT = 1 << 24  # children times targets; a large library has fewer intervals
 

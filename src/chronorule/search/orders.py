@@ -17,6 +17,7 @@ from chronorule.search.keeper import Keeper
 from chronorule.search.nodes import Nodes, lengths, take
 from chronorule.search.thresholds import Thresholds, simple_values
 
+Flags = NDArray[np.bool_]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -58,7 +59,12 @@ class OrderTree:
     def room(self, some: Nodes[Orders]) -> Int64:
         """How many numbers the expansion of each node takes, at most."""
         foundations = np.left_shift(1, np.minimum(some.chains.timed, 40)) + 1
-        return np.asarray((len(self.timed) * foundations + len(self.static)) * (2 + np.diff(some.offsets)))
+        targets = np.where(self._targets_matter(some.chains), np.diff(some.offsets), 0)
+        return np.asarray((len(self.timed) * foundations + len(self.static)) * (2 + targets))
+
+    def _targets_matter(self, orders: Orders) -> Flags:
+        """Whether sums for targets are needed: on the last level they are not, where the sums of a rule say all."""
+        return np.asarray(lengths(orders) + 1 < self.longest) | (not self.bounds.tight)
 
     def expand(self, some: Nodes[Orders], keeper: Keeper) -> Nodes[Orders]:
         """Price the children of nodes, offer those that are rules, and return those below which a better may be."""
@@ -73,11 +79,10 @@ class OrderTree:
             room = rows
         predicates, foundations = predicates[:rows], foundations[:rows]
         per_node, target_offsets, members, intervals = np.diff(row_offsets), some.offsets, some.ends, some.intervals
-        if self.bounds.tight:  # the sums of a rule say all: on the last level no target is left
-            useful = np.diff(target_offsets) * (lengths(orders) + 1 < self.longest)
-            members = members[np.repeat(useful > 0, np.diff(target_offsets))]
-            intervals = intervals[np.repeat(useful > 0, np.diff(target_offsets))]
-            target_offsets = np.concatenate([[0], np.cumsum(useful)]).astype(np.int64)
+        useful = np.where(self._targets_matter(orders), np.diff(target_offsets), 0)
+        needed = np.repeat(useful > 0, np.diff(target_offsets))
+        members, intervals = members[needed], intervals[needed]
+        target_offsets = np.concatenate([[0], np.cumsum(useful)]).astype(np.int64)
         targets = np.diff(target_offsets)
         sum_offsets = np.concatenate([[0], np.cumsum(per_node * (2 + targets))]).astype(np.int64)
         steps = Steps(row_offsets, predicates, foundations, target_offsets, members, intervals, sum_offsets)
