@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -294,7 +295,7 @@ def test_heads_that_breed_heads_without_end_are_refused() -> None:
 
 
 def test_long_row_of_heads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronorule.simulate.heads.MOST_STEPS", 5)
+    monkeypatch.setattr(import_module("chronorule.simulate.heads"), "MOST_STEPS", 5)
     with pytest.raises(OptionError, match="Some entity has more than 5 heads, of which each may change the rate"):
         simulate("Y <- Y", [0.1], base=0.0, entities=3)
 
