@@ -1,7 +1,8 @@
 """How long a certified round takes, against pricing every rule of the grammar one by one, and how that grows.
 
-python benchmarks/search.py            the figures of docs/search.md
-python benchmarks/search.py --short    a small run, for function and not for time
+python benchmarks/search.py                                        the figures of docs/search.md
+python benchmarks/search.py --parts growth --limit 600 --plot docs/growth.svg
+python benchmarks/search.py --short                                a small run, for function and not for time
 
 A round is one run of the exact search at the λ of the rules in force. The dearest is the last, at the λ of the true
 rules, which proves that nothing is left. Brute search prices every rule of a small grammar on the same log in the same
@@ -14,7 +15,10 @@ import argparse
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+from _figure import Panel, Point, write_figure
 
 import chronorule as cr
 from chronorule.errors import GrammarError
@@ -28,6 +32,7 @@ from chronorule.search import Budget, Certificate, Subproblem, Task, search_of
 from chronorule.simulate.suite import truth_rules
 
 Kind = Literal["exists", "count"]
+PARTS = ("chains", "orders", "growth")
 TRUTH = 0.2, 0.3  # chances of planted bodies and decoys, as in the suite
 
 
@@ -86,11 +91,11 @@ def row(name: str, work: Case, certificate: Certificate, brute: float) -> str:
         rules = 0
     proof = "proved" if certificate.optimal else f"gap {100 * certificate.gap:.0f} %"
     ratio = f"{rules / brute / certificate.seconds:>12,.0f}" if certificate.optimal and rules else f"{'':>12}"
-    return f"{name:44}{certificate.seconds:>9.2f}{certificate.nodes:>11,}{rules:>14.2g}{proof:>12}{ratio}"
+    return f"{name:50}{certificate.seconds:>9.2f}{certificate.nodes:>11,}{rules:>14.2g}{proof:>12}{ratio}"
 
 
 def heading(title: str) -> None:
-    print(f"\n{title}\n{'':44}{'seconds':>9}{'nodes':>11}{'rules':>14}{'':>12}{'brute: times':>12}")
+    print(f"\n{title}\n{'':50}{'seconds':>9}{'nodes':>11}{'rules':>14}{'':>12}{'brute: times':>12}")
 
 
 def rounds(work: Case, name: str, limit: float, least: float) -> None:
@@ -105,41 +110,76 @@ def rounds(work: Case, name: str, limit: float, least: float) -> None:
         rules.append(best)
 
 
-def last_round(work: Case, name: str, limit: float, least: float) -> None:
+def last_round(work: Case, name: str, limit: float, least: float) -> Certificate:
     certificate, _ = work.round(work.truth, "exact", limit)
     print(row(name, work, certificate, pace(work, least)), flush=True)
+    return certificate
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--short", action="store_true", help="a small run, for function and not for time")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for one search")
-    options = parser.parse_args()
-    short = options.short
-    limit, least = (5.0, 0.05) if short else (options.limit, 1.0)
-    predicates, sequences, longest = (10, 100, 4) if short else (24, 1000, 8)
-    # compile everything once, so that no figure holds it
-    for kind, orders in (("exists", False), ("count", False), ("exists", True)):
-        case(1, 8, 50, 2, kind, orders).round((), "exact", limit)
+def point(x: int, certificate: Certificate) -> Point:
+    return Point(x, certificate.seconds, "" if certificate.optimal else f"gap {100 * certificate.gap:.0f} %")
 
-    print(f"{available_cores()} cores; {sequences} sequences, {predicates} predicates")
+
+def chains(short: bool, predicates: int, sequences: int, longest: int, limit: float, least: float) -> None:
     heading(f"Chains of Before and Equal, length 1..{longest}")
     for group in (1,) if short else (1, 2, 3, 4, 5, 6):
         rounds(case(group, predicates, sequences, longest), f"exists, group {group}", limit, least)
     for group in (1,) if short else (1, 6):
         rounds(case(group, predicates, sequences, longest, "count"), f"count, group {group}", limit, least)
+
+
+def partial_orders(short: bool, predicates: int, sequences: int, limit: float, least: float) -> None:
     heading("Partial orders")
     for length in (2,) if short else (2, 3, 4, 5):
         work = case(1, predicates, sequences, length, partial_orders=True)
         rounds(work, f"exists, group 1, length 1..{length}", limit, least)
 
-    heading(f"The last round of group 1 as one thing grows (else 1,000 sequences, 24 predicates, length 1..{longest})")
+
+def growth(short: bool, predicates: int, sequences: int, longest: int, limit: float, least: float) -> list[Panel]:
+    heading(
+        f"The last round of group 1 as one thing grows (else {sequences:,} sequences, {predicates} predicates, "
+        f"length 1..{longest})"
+    )
+    by_size, by_library, by_length = [], [], []
     for size in (50, 100) if short else (1_000, 3_000, 10_000, 30_000, 100_000):
-        last_round(case(1, predicates, size, longest), f"{size:,} sequences", limit, least)
+        work = case(1, predicates, size, longest)
+        by_size.append(point(size, last_round(work, f"{size:,} sequences", limit, least)))
     for size in (8, 10) if short else (8, 16, 24, 50, 100, 200):
-        last_round(case(1, size, sequences, longest), f"{size} predicates", limit, least)
+        work = case(1, size, sequences, longest)
+        by_library.append(point(size, last_round(work, f"{size} predicates", limit, least)))
     for size in (2, 3) if short else range(2, 11):
-        last_round(case(1, predicates, sequences, size), f"length 1..{size}", limit, least)
+        work = case(1, predicates, sequences, size)
+        by_length.append(point(size, last_round(work, f"length 1..{size}", limit, least)))
+    return [
+        Panel("Sequences", "sequences", by_size),
+        Panel("Predicates", "predicates", by_library),
+        Panel("Length", "longest rule", by_length),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for one search")
+    parser.add_argument("--plot", type=Path, help="where the picture of the growth goes, as SVG")
+    parser.add_argument("--short", action="store_true", help="a small run, for function and not for time")
+    asked = parser.parse_args()
+    limit, least = (5.0, 0.05) if asked.short else (asked.limit, 1.0)
+    predicates, sequences, longest = (10, 100, 4) if asked.short else (24, 1000, 8)
+    # compile everything once, so that no figure holds it
+    for kind, orders in (("exists", False), ("count", False), ("exists", True)):
+        case(1, 8, 50, 2, kind, orders).round((), "exact", limit)
+
+    print(f"{available_cores()} cores; {sequences} sequences, {predicates} predicates")
+    if "chains" in asked.parts:
+        chains(asked.short, predicates, sequences, longest, limit, least)
+    if "orders" in asked.parts:
+        partial_orders(asked.short, predicates, sequences, limit, least)
+    if "growth" in asked.parts:
+        panels = growth(asked.short, predicates, sequences, longest, limit, least)
+        if asked.plot is not None:
+            words = "Seconds of the last certified round as sequences, predicates and the length of rules grow."
+            write_figure(panels, "seconds", words, asked.plot)
 
 
 if __name__ == "__main__":

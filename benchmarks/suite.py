@@ -2,6 +2,7 @@
 
 python benchmarks/suite.py                                 the figures of docs/learning.md: exists, 1,000 sequences
 python benchmarks/suite.py --feature count --sequences 500
+python benchmarks/suite.py --base-shape 1                  the same bodies, but base rates differ by a gamma law
 python benchmarks/suite.py --short                         a small run, for function and not for time
 """
 
@@ -22,6 +23,24 @@ LIBRARIES = (8, 12, 16, 20, 24)
 def grammar_of(hints: bool, truth: tuple[cr.Rule, ...]) -> cr.Grammar:
     """The paper's hints: the length of rules, and two predicates that are in every one."""
     return cr.Grammar(length=truth[0].length, required=("B", "C")) if hints else cr.Grammar(max_length=8)
+
+
+def draw(group: int, predicates: int, sequences: int, seed: int, feature: str, shape: float | None) -> cr.Simulated:
+    """A case of the suite; with a shape, its heads are drawn again at base rates that differ between entities."""
+    suite = cr.paper_suite(group=group, predicates=predicates, sequences=sequences, seed=seed, feature=feature)
+    if shape is None:
+        return suite
+    law = suite.truth
+    return cr.simulate(
+        law.rules,
+        law.weights,
+        base=law.base.tolist(),
+        head=law.head,
+        body=suite.log,
+        feature=feature,
+        heterogeneity=shape,
+        seed=law.seed,
+    )
 
 
 def learn(suite: cr.Simulated, hints: bool, feature: str, heterogeneity: str, threads: int | None) -> dict[str, float]:
@@ -68,6 +87,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hints", choices=("with", "without", "both"), default="both")
     parser.add_argument("--heterogeneity", choices=("gamma", "none"), default="gamma")
+    parser.add_argument("--base-shape", type=float, help="base rates differ between entities: 1 is strong, 10 weak")
     parser.add_argument("--groups", type=int, nargs="+", default=GROUPS)
     parser.add_argument("--predicates", type=int, nargs="+", default=LIBRARIES)
     parser.add_argument("--threads", type=int, help="by default one a core")
@@ -81,9 +101,7 @@ def main() -> None:
         rows = []
         for group in groups:
             for predicates in libraries:
-                suite = cr.paper_suite(
-                    group=group, predicates=predicates, sequences=sequences, seed=asked.seed, feature=asked.feature
-                )
+                suite = draw(group, predicates, sequences, asked.seed, asked.feature, asked.base_shape)
                 row = learn(suite, hints, asked.feature, asked.heterogeneity, asked.threads)
                 rows.append(row)
                 print(
