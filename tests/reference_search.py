@@ -188,7 +188,8 @@ class SlowSearch:
         """The least of: gain beyond what is needed, support beyond the least, clustered z beyond 3, and within."""
         units = sorted(set(self.units))
         mine = {unit: [c for c in self.entities if self.units[c] == unit] for unit in units}
-        surplus = [sum(observed[c] - expected[c] for c in mine[unit]) for unit in units]
+        on = [sum(value > 0 for value in meeting.at_heads) - sum(meeting.mass.values()) for meeting in met]
+        surplus = [sum(on[c] for c in mine[unit]) for unit in units]
         scale = math.sqrt(sum(x * x for x in surplus))
         z = sum(surplus) / scale if scale > 0 else 0.0
         if sign > 0:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize
 
 from chronorule.errors import DataError, OptionError
+from chronorule.events import Exposure
 from chronorule.kernels.rates import decay_moments
 from chronorule.likelihood import (
     DECAY_ERROR,
@@ -22,6 +23,7 @@ from chronorule.likelihood import (
     identical_columns,
     log_likelihood,
     log_rate,
+    unit_scores,
 )
 from reference_likelihood import Case, make_exposure, make_path, phi, random_case
 from reference_likelihood import expected as slow_expected
@@ -36,6 +38,18 @@ heterogeneities = st.sampled_from(HETEROGENEITIES)
 def point(random: np.random.Generator, case: Case, scale: float = 1.0) -> tuple[list[float], list[float]]:
     weights = (scale * random.exponential(1.0, len(case.paths))).tolist()
     return weights, random.normal(-1.0, 1.0, len(case.cuts) + 1).tolist()
+
+
+def exposure_of(case: Case, entities: np.ndarray) -> Exposure:
+    """The exposure of these entities, and of the others none."""
+    whole = case.exposure
+    spans = [slice(*whole.offsets[c : c + 2]) if c in entities else slice(0) for c in range(case.entities)]
+    heads = [slice(*whole.head_offsets[c : c + 2]) if c in entities else slice(0) for c in range(case.entities)]
+    return make_exposure(
+        [list(zip(whole.start[span], whole.stop[span], strict=True)) for span in spans],
+        [whole.head_times[span].tolist() for span in heads],
+        whole.period_start.tolist(),
+    )
 
 
 def variance_of(random: np.random.Generator, heterogeneity: str) -> float:
@@ -119,6 +133,26 @@ def test_gradient_and_information_are_derivatives(seed: int, decay: float, heter
         tolerance = 1e-6 * size * (1 + here.expected.max()) ** 2
         assert here.gradient[i] == pytest.approx(slope, abs=tolerance)
         np.testing.assert_allclose(-here.information[i], bend, atol=tolerance)
+
+
+@given(seeds, decays, heterogeneities)
+def test_what_units_add_to_the_gradient(seed: int, decay: float, heterogeneity: str) -> None:
+    random = np.random.default_rng(seed)
+    case = random_case(random, decay)
+    weights, baseline = point(random, case, 0.3)
+    variance = float(random.choice([0.0, 0.3, 4.0])) if heterogeneity == "gamma" else 0.0
+    options = {"signs": case.signs, "heterogeneity": heterogeneity, "variance": variance}
+    segments = build_segments(case.exposure, case.paths, case.cuts)
+    scores, information = unit_scores(segments, weights, baseline, units=case.units, **options)
+    whole = log_likelihood(segments, weights, baseline, units=case.units, **options)
+    turn = np.array([*case.signs, *np.ones(segments.pieces)])
+    size = 1 + np.abs(whole.information).max() + np.abs(scores).max()  # what the sums are made of
+    np.testing.assert_allclose(turn * scores.sum(axis=0), whole.gradient[:-1], atol=1e-12 * size)
+    np.testing.assert_allclose(np.outer(turn, turn) * information, whole.information[:-1, :-1], atol=1e-12 * size)
+    for unit in range(int(case.units.max()) + 1):  # the likelihood of a log that has but this unit
+        part = build_segments(exposure_of(case, np.flatnonzero(case.units == unit)), case.paths, case.cuts)
+        slope = log_likelihood(part, weights, baseline, units=case.units, **options).gradient[:-1]
+        np.testing.assert_allclose(turn * scores[unit], slope, atol=1e-12 * size)
 
 
 @pytest.mark.parametrize("exponent", [0, 0.3, -0.3, 3.9, -3.9, -4.1, 12, -12, 45, -45, 200, -200, -3000])

@@ -281,8 +281,8 @@ def test_within_gain_z_and_support_written_out(seed: int) -> None:
     for c, unit in enumerate(units):
         jumps = reference.breakpoints(rows, feature, c)
         phis = [reference.phi_of_rows(rows, feature, c, t) for t in slow.heads(c)]
-        mass = slow.integral(c, lambda t, c=c: reference.phi_of_rows(rows, feature, c, t), jumps)
-        surplus[unit] = surplus.get(unit, 0.0) + sum(phis) - mass
+        mass = slow.integral(c, lambda t, c=c: float(reference.phi_of_rows(rows, feature, c, t) > 0), jumps)
+        surplus[unit] = surplus.get(unit, 0.0) + sum(p > 0 for p in phis) - mass
         on[unit] = on.get(unit, 0.0) + (sum(p > 0 for p in phis) if rule.sign > 0 else mass)
     evidence = oracle.evidence(rule)
     scale = math.sqrt(sum(s * s for s in surplus.values()))

@@ -328,22 +328,8 @@ def variance_slopes(heads: Floats, exceeding: Floats, expected: Floats, variance
 
 def derivatives(data: Statistics, at: Evaluation, heterogeneity: Heterogeneity) -> tuple[Floats, Floats]:
     """Gradient and information (−Hessian) of ℓ in (coefficients, baseline, variance)."""
-    segments = data.segments
     mean, fall = multipliers(data.heads, at.expected, at.variance, heterogeneity)
-    slopes, curvature = rates.unit_slopes(
-        data.begin,
-        data.column,
-        data.value,
-        data.row_piece,
-        segments.decays,
-        data.unit,
-        data.row,
-        data.weight,
-        at.moments,
-        mean,
-        fall,
-        segments.pieces,
-    )
+    slopes, curvature = _slopes(data, at, mean, fall)
     size = data.head_sum.size
     gradient, information = np.zeros(size + 1), np.zeros((size + 1, size + 1))
     gradient[:size] = data.head_sum - np.einsum("u,up->p", mean, slopes)
@@ -355,6 +341,50 @@ def derivatives(data: Statistics, at: Evaluation, heterogeneity: Heterogeneity) 
         information[:size, size] = information[size, :size] = cross
         information[size, size] = -bend
     return gradient, information
+
+
+def _slopes(data: Statistics, at: Evaluation, mean: Floats, fall: Floats) -> tuple[Floats, Floats]:
+    """∂Λ_c/∂θ of every unit, [U, F + P], and the information of θ = (coefficients, baseline)."""
+    slopes, curvature = rates.unit_slopes(
+        data.begin,
+        data.column,
+        data.value,
+        data.row_piece,
+        data.segments.decays,
+        data.unit,
+        data.row,
+        data.weight,
+        at.moments,
+        mean,
+        fall,
+        data.segments.pieces,
+    )
+    return slopes, curvature
+
+
+def unit_scores(
+    segments: Segments,
+    weights: ArrayLike,
+    baseline: ArrayLike,
+    *,
+    signs: ArrayLike | None = None,
+    units: ArrayLike | None = None,
+    heterogeneity: Heterogeneity = "gamma",
+    variance: float = 0.0,
+) -> tuple[Floats, Floats]:
+    """What each unit adds to the gradient in (signed weights, baseline), [U, F + P], and the information of these."""
+    data = statistics(segments, units, with_heads_only=heterogeneity == "entity")
+    coefficients = checked_signs(signs, segments.n_rules) * _vector(weights, segments.n_rules, "weights", "rules")
+    level = _vector(baseline, segments.pieces, "baseline", "pieces of the baseline")
+    at = evaluate(data, coefficients, level, variance, heterogeneity)
+    mean, fall = multipliers(data.heads, at.expected, variance, heterogeneity)
+    slopes, information = _slopes(data, at, mean, fall)
+    group = np.arange(segments.n_entities) if units is None else np.asarray(units)
+    unit = np.repeat(group, np.diff(segments.offsets))
+    at_end = np.where(segments.decays, np.exp(-segments.decay * segments.length)[:, None], 1.0) * segments.X
+    columns = [*at_end.T, *(segments.piece == piece for piece in range(segments.pieces))]
+    happened = [np.bincount(unit, segments.heads * column, minlength=data.n_units) for column in columns]
+    return np.column_stack(happened) - mean[:, None] * slopes, information
 
 
 def log_likelihood(

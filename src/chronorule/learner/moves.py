@@ -67,7 +67,7 @@ def drop(weighing: Weighing, state: State) -> State:
 
 
 def polish(weighing: Weighing, state: State, allowance: Allowance) -> State:
-    """One rule replaced by the neighbour that raises the refitted likelihood most; then the next search."""
+    """One rule replaced by the neighbour with which the rules stand best, once refitted; then the next search."""
     better = _exchange(weighing, state, allowance, lambda rule, others: _neighbours(weighing, rule, others))
     return better or replace(state, next="search")
 
@@ -84,7 +84,7 @@ def contenders(outcome: Outcome) -> tuple[Rule, ...]:
 
 
 def _exchange(weighing: Weighing, state: State, allowance: Allowance, propose: Propose) -> State | None:
-    """The first exchange of a rule for one proposed that raises the refitted likelihood, never a step back.
+    """The first exchange of a rule for one proposed after which the rules stand better, never a step back.
 
     Rules that the likelihood misses least are tried first: what stands in for two true rules is among them.
     """
@@ -95,7 +95,7 @@ def _exchange(weighing: Weighing, state: State, allowance: Allowance, propose: P
             return None
         others = frozenset(state.rules) - {rule}
         problem, candidates = propose(rule, others)
-        better = _best_refitted(weighing, state, problem, others, candidates, weighing.objective(state.rules) - LEAST)
+        better = _best_refitted(weighing, state, problem, others, candidates, weighing.standing(state.rules) - LEAST)
         if better is not None:
             rules = tuple(better if one == rule else one for one in state.rules)
             return state.moved(rules, polished=(*state.polished, (rule, better)), next="drop")
@@ -131,14 +131,18 @@ def _best_refitted(
     candidates: Sequence[Rule],
     below: float,
 ) -> Rule | None:
-    """Of the candidates that pass beside the others by refitted gain, the one of least objective below a bound."""
+    """Of the candidates that pass beside the others by refitted gain, the one that stands best, if below a bound."""
     beside = weighing.fit(others)
     before = beside.solution.objective
     new = [rule for rule in candidates if rule not in others and others | {rule} not in state.visited]
-    values = weighing.objectives_with(beside, new)
-    for value, rule in sorted(zip(values, new, strict=True), key=lambda item: (item[0], item[1].length, item[1].key)):
-        if value >= below:
+    ranked = [
+        (value + weighing.unlikeness(others | {rule}), rule.length, rule.key, value, rule)
+        for value, rule in zip(weighing.objectives_with(beside, new), new, strict=True)
+    ]
+    for standing, _, _, value, rule in sorted(ranked, key=lambda item: item[:3]):
+        if standing >= below:
             return None
-        if weighing.task.admits(replace(problem.evidence(rule), gain=before - value)):
+        z = weighing.study.clustered_z(beside, rule)
+        if weighing.task.admits(replace(problem.evidence(rule), gain=before - value, clustered_z=z)):
             return rule
     return None

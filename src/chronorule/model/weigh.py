@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -165,7 +166,7 @@ def _weighted(
     start = _Without(np.delete(solution.weights, place), solution.baseline, solution.variance)
     without = study.fit(others, start)
     oracle = study.oracle(without)
-    evidence = oracle.evidence(rule, grammar, kernels)
+    evidence = replace(oracle.evidence(rule, grammar, kernels), clustered_z=study.clustered_z(without, rule))
     return WeightedRule(
         rule=rule,
         weight=float(solution.weights[place]),

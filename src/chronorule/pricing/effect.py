@@ -95,6 +95,15 @@ class Effect:
         change, slope, bend = (sums(self.entity, part, entities) for part in parts)
         return change, self.sign * slope, bend
 
+    def surplus_on(self) -> Float64:
+        """[E] heads less expected heads while φ > 0, each once however many matches there are; as φ where it fades.
+
+        Counts have a long tail, so that in sums of φ a few entities with many matches would outshout all the others.
+        """
+        if self.fading is not None:
+            return self.observed - self.sign * self.expected(0.0)[1]
+        return self.heads_on - sums(self.entity, self.mass, len(self.observed))
+
     def gain(self, charge: float, largest: float) -> tuple[float, float]:
         """(gain, weight): max_w [w·(sign·O − charge) − Σ_c (M_c(w) − M_c(0))], 0 ≤ w ≤ largest (design 5)."""
         earned = self.sign * float(self.observed.sum()) - charge

@@ -32,7 +32,7 @@ class Evidence:
     weight: float  # at which the gain is reached
     within_gain: float | None  # gain when every group has a free base rate; None where it cannot be tested
     within_weight: float | None
-    clustered_z: float  # (Σ (O_c − E_c)) / √Σ (O_c − E_c)² over groups, 0 if nothing differs
+    clustered_z: float  # of heads less expected heads while the rule is on, see `clustered`
     support: int  # groups with a head while the rule is on; for sign −1, groups that expect one
     description_length: float  # nats to name the rule in its grammar; 0 for a rule that was named beforehand
 
@@ -68,6 +68,12 @@ class Evidence:
         return "says when" if says_when else "marks which entities"
 
 
+def clustered(surplus: Float64) -> float:
+    """z = Σ s_c / √Σ s_c² over groups, 0 if nothing differs: one group, however odd, has |z| = 1."""
+    scale = math.sqrt(float((surplus**2).sum()))
+    return float(surplus.sum()) / scale if scale > 0 else 0.0
+
+
 def weigh_evidence(
     rule: Rule,
     effect: Effect,
@@ -83,8 +89,6 @@ def weigh_evidence(
     """The evidence for a rule from what its feature meets; `unit` is each entity's group (design 6)."""
     _, slope, _ = effect.expected(0.0)
     expected = effect.sign * slope
-    surplus = np.bincount(unit, effect.observed - expected)
-    scale = math.sqrt(float((surplus**2).sum()))
     on = effect.heads_on if effect.sign > 0 else expected
     gain, weight = effect.gain(charge, largest_weight)
     # a terminal head ends its own exposure, so that its place within the exposure says nothing
@@ -93,12 +97,12 @@ def weigh_evidence(
         rule=rule,
         observed=float(effect.observed.sum()),
         expected=float(expected.sum()),
-        reward=effect.sign * float(surplus.sum()) - charge,
+        reward=effect.sign * float((effect.observed - expected).sum()) - charge,
         gain=gain,
         weight=weight,
         within_gain=None if within is None else within[0],
         within_weight=None if within is None else within[1],
-        clustered_z=float(surplus.sum()) / scale if scale > 0 else 0.0,
+        clustered_z=clustered(np.bincount(unit, effect.surplus_on()).astype(np.float64)),
         support=int((np.bincount(unit, on) > 0).sum()),
         description_length=description_length,
     )
