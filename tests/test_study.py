@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import chronorule as cr
+from chronorule.errors import OptionError
+from chronorule.grounding import Feature
 from chronorule.likelihood import build_segments, unit_scores
 from chronorule.model import Study
 from worlds import random_feature, random_rule, random_world
@@ -72,3 +74,53 @@ def test_true_rules_pass_beside_one_that_stands_in_for_them() -> None:
     for line in rules:
         held = study.oracle(fit).evidence(line.rule).clustered_z
         assert study.clustered_z(fit, line.rule) > held > 0
+
+
+@given(SEEDS, st.sampled_from([0.1, 0.05, 1 / 60, 1 / 3, 1e-3]), st.integers(0, 10**6))
+@settings(max_examples=80)
+def test_ends_of_windows_and_spans_fall_on_ticks(seed: int, tick: float, since: int) -> None:
+    """A log in ticks that are no binary numbers, and the same with whole numbers of ticks, tell the same."""
+    world = random_world(seed, entities=6, most_events=9)
+    whole, head = world.log, world.exposure.head
+    width, span = (int(world.random.integers(1, 5)) for _ in range(2))
+    kind = "exists" if seed % 2 else "count"
+    rules = [random_rule(world.random, most=3) for _ in range(4)]
+
+    def gains(tick: float, since: int) -> np.ndarray:
+        log = cr.EventLog.from_columns(
+            entity=np.repeat(np.array(whole.entities), np.diff(whole.offsets)).tolist(),
+            time=(whole.times + since) * tick,
+            event=[whole.predicates[code] for code in whole.codes.tolist()],
+            periods={
+                name: ((start + since) * tick, (stop + since) * tick)
+                for name, start, stop in zip(whole.entities, whole.start.tolist(), whole.stop.tolist(), strict=True)
+            },
+            predicates=whole.predicates,
+            resolution=tick,
+        )
+        found = []
+        ends = [float(f"{ticks * tick:.15g}") for ticks in (width, span)]  # 0.3 for three ticks of 0.1, as one writes
+        for feature in (Feature(kind, cr.window(ends[0])), Feature(kind, cr.step, ends[1])):
+            study = Study(log, head, feature)
+            oracle = study.oracle(study.fit([]))
+            found += [oracle.evidence(rule).gain for rule in rules]
+            found += oracle.evaluate(rules).tolist()
+        return np.array(found)
+
+    # times up to 1e6 ticks are known to 1e-10 of a tick, and with them what is expected
+    np.testing.assert_allclose(gains(tick, since), gains(1.0, 0), rtol=1e-7, atol=1e-7)
+
+
+def test_a_study_takes_a_name_for_a_head_and_refuses_what_is_no_feature() -> None:
+    log = cr.simulate([], predicates=2, entities=5, seed=1).log
+    assert Study(log, "Y").fit(["Y <- A"]).rules[0].head == "Y"  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="feature='count' is no Feature; write for example"):
+        Study(log, cr.Head("Y"), "count")  # type: ignore[arg-type]
+
+
+def test_an_oracle_refuses_objectives_that_a_rule_does_not_have_by_itself() -> None:
+    study = Study(cr.simulate([], predicates=2, entities=5, seed=1).log, cr.Head("Y"))
+    oracle = study.oracle(study.fit([]))
+    for name in ("worth", "Gain"):
+        with pytest.raises(OptionError, match=f"objective='{name}' is no value .* ask for 'gain' or 'gradient'"):
+            oracle.evaluate([cr.parse_rule("Y <- A")], name)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ Int32 = NDArray[np.int32]
 Float64 = NDArray[np.float64]
 
 MOST_CLASSES = 62  # instants of one rule: a bit mask of them is one machine word
+ROUNDINGS = 16  # by which the end of a window or a span may miss an event that falls on it: see `Grounding.width`
 MOST_UNORDERED_CLASSES = 14  # a rule that is no chain keeps a number for each of 2^classes down-sets
 
 
@@ -276,9 +277,29 @@ class Grounding:
     index: matching.Index = field(init=False, repr=False)
     _paths: dict[tuple[object, object], FeaturePath] = field(init=False, repr=False)
 
+    @cached_property
+    def width(self) -> float:
+        """The kernel's width in comparisons of times: a few roundings more.
+
+        Ticks of 0.1 hours, or minutes in hours, are no binary numbers. Three ticks after s and s + 0.3 differ by a
+        rounding, to either side, and what falls on the end of a window counts.
+        """
+        return self._with_roundings(self.feature.kernel.width)
+
+    @cached_property
+    def longest(self) -> float:
+        """The longest match allowed in comparisons of times, likewise."""
+        return self._with_roundings(self.feature.longest)
+
+    def _with_roundings(self, length: float) -> float:
+        times = self.index.instant_times
+        finite = times[np.isfinite(times)]
+        reach = max(float(np.abs(finite).max(initial=0.0)), length)
+        return length if np.isinf(length) else length + ROUNDINGS * float(np.spacing(reach))
+
     def completions(self, rule: Rule) -> matching.Float64:
         """Rows (entity, instant, multiplicity) of the rule's completions, matches within the span only."""
-        return matching.find_completions(self.index, compile_bodies([rule], self.log), 0, self.feature.longest)
+        return matching.find_completions(self.index, compile_bodies([rule], self.log), 0, self.longest)
 
     def path(self, rule: Rule) -> FeaturePath:
         """φ of the rule over every entity's time; found once for each body."""
@@ -298,17 +319,17 @@ class Grounding:
     def _find_path(self, rule: Rule) -> FeaturePath:
         found = _with_times(self.completions(rule), self.index)
         constant = all(self.log.is_static(self.log.code(name)) for name in rule.predicates)
-        kernel = step if constant else self.feature.kernel
+        kernel = self.feature.kernel
         offsets, times, values = feature_path(
             found.entity,
             found.time,
             found.multiplicity,
             self.log.n_entities,
             self.feature.kind == "count",
-            kernel.width,
-            kernel.rate,
+            np.inf if constant else self.width,
+            0.0 if constant else kernel.rate,
         )
-        return FeaturePath(offsets, times, values, kernel.rate, constant)
+        return FeaturePath(offsets, times, values, 0.0 if constant else kernel.rate, constant)
 
 
 def _with_times(rows: Float64, index: matching.Index) -> Completions:

@@ -52,6 +52,10 @@ class Study:
     grounding: Grounding = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if isinstance(self.head, str):  # a name alone means a head that recurs freely
+            object.__setattr__(self, "head", Head(self.head))
+        if not isinstance(self.feature, Feature):
+            raise OptionError(f"feature={self.feature!r} is no Feature; write for example cr.Feature('count').")
         if self.heterogeneity not in HETEROGENEITIES:
             raise OptionError(
                 f"heterogeneity='{self.heterogeneity}' is unknown; choose one of {', '.join(HETEROGENEITIES)}."

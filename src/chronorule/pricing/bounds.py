@@ -199,10 +199,10 @@ class ChainBounds:
         if feature.kernel.name == "window":
             lapsed = self.oracle.lapsed[at]
             if feature.kind == "count":
-                best_pieces(after, lapsed, times, feature.kernel.width, groups, self.cuts[:-1], sign, best)
+                best_pieces(after, lapsed, times, self.oracle.grounding.width, groups, self.cuts[:-1], sign, best)
                 return best
             prices, later = (self._additive(table, sign, objective) for table in (after, lapsed))
-            best_union(prices, later, times, feature.kernel.width, groups, best)
+            best_union(prices, later, times, self.oracle.grounding.width, groups, best)
             return best
         if feature.kind == "count":
             best_rising(after, groups, self.cuts[:-1], sign, best)
@@ -217,15 +217,15 @@ class ChainBounds:
         after, lapsed = self.oracle.after, self.oracle.lapsed
         if feature.kind == "exists" and feature.kernel.name == "step":
             return self._additive(after, sign, objective) if objective == "gradient" else self._best(after, sign)
-        groups = index.instant_offsets
+        groups, width = index.instant_offsets, self.oracle.grounding.width
         best = np.empty((len(after), self.intervals))
         if feature.kind == "exists":
             prices, later = (self._additive(table, sign, objective) for table in (after, lapsed))
-            best_union(prices, later, index.instant_times, feature.kernel.width, groups, best)
+            best_union(prices, later, index.instant_times, width, groups, best)
         elif feature.kernel.name == "step":
             best_rising(after, groups, self.cuts[:-1], sign, best)
         else:
-            best_pieces(after, lapsed, index.instant_times, feature.kernel.width, groups, self.cuts[:-1], sign, best)
+            best_pieces(after, lapsed, index.instant_times, width, groups, self.cuts[:-1], sign, best)
             origins = groups[
                 :-1
             ]  # what completes at the origin, a rule of statics alone, is one match that never lapses

@@ -90,7 +90,7 @@ class Oracle:
             self.after = self.after_times(index.instant_offsets, index.instant_times)
             self.lapsed = EMPTY
             if kernel.name == "window":
-                self.lapsed = self.after_times(index.instant_offsets, index.instant_times, kernel.width)
+                self.lapsed = self.after_times(index.instant_offsets, index.instant_times, grounding.width)
 
     # ---- prices of instants
 
@@ -159,11 +159,20 @@ class Oracle:
 
     def evaluate(self, rules: Sequence[Rule], objective: Literal["gain", "gradient"] = "gain") -> Float64:
         """The objective's value of every rule."""
+        if objective not in ("gain", "gradient"):
+            raise OptionError(
+                f"objective={objective!r} is no value that a rule has by itself; ask for 'gain' or 'gradient', and "
+                "subtract the description length in a grammar for the worth."
+            )
         values = np.zeros(len(rules))
         if objective == "gain" and self.grounding.feature.kernel.name == "decay":
             self.evaluations += len(rules)
-            for place, rule in enumerate(rules):
-                values[place] = self.best(self.effect(rule), rule)[0]
+
+            def some(begin: int, end: int) -> None:
+                for place in range(begin, end):
+                    values[place] = self.best(self.effect(rules[place]), rules[place])[0]
+
+            self.threads.over(len(rules), some, smallest=1)
             return values
         for sign in (1, -1):
             places = [place for place, rule in enumerate(rules) if rule.sign == sign]
@@ -184,7 +193,7 @@ class Oracle:
         if feature.kind == "exists":
 
             def exists(batch: matching.Bodies, begin: int, end: int, out: Float64) -> None:
-                matching.score_exists(index, batch, self.after, self.lapsed, feature.longest, begin, end, out)
+                matching.score_exists(index, batch, self.after, self.lapsed, self.grounding.longest, begin, end, out)
 
             return self._run(bodies, 2, exists)
         charges = self.penalty * body_lengths(bodies)
@@ -195,8 +204,8 @@ class Oracle:
                 batch,
                 self.after,
                 self.lapsed,
-                feature.kernel.width,
-                feature.longest,
+                self.grounding.width,
+                self.grounding.longest,
                 charges,
                 sign,
                 largest,
@@ -215,7 +224,7 @@ class Oracle:
             self.prices,
             feature.kernel.rate,
             feature.kind == "exists",
-            feature.longest,
+            self.grounding.longest,
             begin,
             end,
             out[:, 0],
