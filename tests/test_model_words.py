@@ -49,7 +49,7 @@ def test_model_that_is_certified_says_so(model: cr.RuleModel) -> None:
             "certified: no other rule passes and has a gain above the 7.2 of the best rule left",
         ),
         (found(7.25), "max_rules", "stopped at the number of rules asked for (max_rules): more rules may pass."),
-        (replace(EMPTY, optimal=False, bound=20.0), "time limit", "stopped early, at the time limit"),
+        (replace(EMPTY, optimal=False, bound=20.0), "time limit", "stopped early, at the time limit: more rules may"),
         (
             replace(EMPTY, optimal=False, incumbent=15.0, bound=20.0),
             "interrupted",
@@ -68,6 +68,14 @@ def test_proof_that_is_not_whole_is_told_as_it_is(
     text = " ".join(str(replace(model, certificate=certificate, stopped=stopped)).split())
     assert words in text
     assert ("certified: no other" in text) == (certificate.optimal and stopped == "max_rules")
+
+
+def test_proof_that_stands_is_not_taken_back_where_refits_were_cut_short(model: cr.RuleModel) -> None:
+    text = " ".join(str(replace(model, stopped="interrupted")).split())
+    assert (
+        "stopped early, at your request: rules that stand better once all weights are found again were not looked for "
+        "to the end. certified: no other rule passes"
+    ) in text
 
 
 def test_proof_of_the_papers_stopping_names_the_slope(model: cr.RuleModel) -> None:

@@ -134,6 +134,28 @@ def test_more_time_goes_on_with_a_run_that_ran_out_of_it(log: cr.EventLog, tmp_p
     assert alike_rules(learner().fit(log, journal=most).model_, learner().fit(log).model_)
 
 
+@pytest.mark.parametrize(
+    ("group", "predicates", "sequences", "seed", "longest", "cuts"),
+    [(1, 12, 150, 36, 5, (3, 4, 20, 45)), (4, 8, 100, 2, 3, (5, 9, 35, 60))],
+)
+def test_run_stopped_in_the_middle_of_a_step_ends_in_the_same_model(
+    group: int, predicates: int, sequences: int, seed: int, longest: int, cuts: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Whatever a step that was cut short came to, the best so far of a search included, is taken anew."""
+    log = cr.paper_suite(group, predicates, sequences, seed=seed).log
+    grammar = cr.Grammar(max_length=longest)
+    whole = learner(grammar=grammar).fit(log).model_
+    incumbents = 0
+    for most in cuts:
+        path = tmp_path / f"{most}.jsonl"
+        asked = iter(range(1000))
+        cut = learner(grammar=grammar).fit(log, journal=path, stop=lambda: next(asked) >= most).model_  # noqa: B023
+        assert cut.stopped == "interrupted"
+        assert alike(learner(grammar=grammar).fit(log, journal=path).model_, whole)
+        incumbents += bool(cut.rounds) and not cut.rounds[-1].certificate.optimal
+    assert incumbents > 0  # the best so far of a search is in the model of the run that was cut
+
+
 def alike_rules(one: cr.RuleModel, other: cr.RuleModel) -> bool:
     return [(item.rule, item.weight) for item in one.rules] == [(item.rule, item.weight) for item in other.rules]
 

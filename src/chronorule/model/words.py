@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 COLUMNS = 80
 MOST_SUGGESTIVE = 5  # that the text shows; the model holds more
 STOPPED = {
-    "time limit": "stopped early, at the time limit: more rules may pass",
-    "interrupted": "stopped early, at your request: more rules may pass",
-    "max_rules": "stopped at the number of rules asked for (max_rules): more rules may pass",
+    "time limit": "stopped early, at the time limit",
+    "interrupted": "stopped early, at your request",
+    "max_rules": "stopped at the number of rules asked for (max_rules)",
 }
 
 
@@ -32,7 +32,7 @@ def learning_words(model: RuleModel) -> list[str]:
     if model.rounds:
         found.append(_rounds(model))
     if model.stopped is not None:
-        found.append(f"{STOPPED.get(model.stopped, f'stopped early ({model.stopped})')}.")
+        found.append(f"{stopped_words(model)}.")
     if model.certificate is not None:
         found.append(proof(model, model.certificate))
     return found
@@ -61,6 +61,16 @@ def proof(model: RuleModel, certificate: Certificate) -> str:
         f"{number(certificate.bound, 1)}; {known}, a gap of {100 * certificate.gap:.0f} %, of all rules of {within} "
         f"({work})."
     )
+
+
+def stopped_words(model: RuleModel) -> str:
+    """Why learning ended before it was done, and what was left to do."""
+    proved = model.certificate is not None and model.certificate.optimal and model.certificate.incumbent <= 0
+    if proved and not searched_before_the_last_change(model):
+        left = "rules that stand better once all weights are found again were not looked for to the end"
+    else:
+        left = "more rules may pass"
+    return f"{STOPPED[model.stopped]}: {left}" if model.stopped in STOPPED else f"stopped early ({model.stopped})"
 
 
 def searched_before_the_last_change(model: RuleModel) -> bool:

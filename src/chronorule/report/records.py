@@ -12,7 +12,7 @@ import numpy as np
 import chronorule
 from chronorule.events import EventLog
 from chronorule.model import RuleModel, WeightedRule
-from chronorule.model.words import STOPPED, searched_before_the_last_change
+from chronorule.model.words import searched_before_the_last_change, stopped_words
 from chronorule.report.expectation import Expectation
 from chronorule.report.timelines import timelines
 from chronorule.report.words import GLOSSARY, SAYS, certificate_words, duration, overview_words, sentence
@@ -112,9 +112,7 @@ def _learning(model: RuleModel) -> dict[str, Any]:
         "log_likelihood_without_rules": seen.log_likelihood_without_rules,
         "log_likelihood": seen.log_likelihood,
         "stopped": model.stopped,
-        "stopped_words": None
-        if model.stopped is None
-        else STOPPED.get(model.stopped, f"stopped early ({model.stopped})"),
+        "stopped_words": None if model.stopped is None else stopped_words(model),
         "rounds": [record.to_dict() for record in model.rounds],
     }
 
