@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -140,6 +143,75 @@ def test_ctrl_c_keeps_what_was_found(log: cr.EventLog) -> None:
     assert model.stopped == "interrupted"
 
 
+def pressing(times: int, when: Callable[[LearningProgress], bool]) -> Callable[[LearningProgress], None]:
+    """A watcher that presses Ctrl-C so many times when it is told of something."""
+    left = [times]
+
+    def press(progress: LearningProgress) -> None:
+        while left[0] and when(progress):
+            left[0] -= 1
+            signal.raise_signal(signal.SIGINT)
+
+    return press
+
+
+def test_ctrl_c_keeps_the_best_so_far_of_the_search_under_way(capsys: pytest.CaptureFixture[str]) -> None:
+    log = cr.paper_suite(group=1, predicates=12, sequences=150, seed=36).log
+
+    def found(progress: LearningProgress) -> bool:
+        return progress.search is not None and progress.search.incumbent is not None
+
+    model = RuleLearner("Y", max_length=5).fit(log, watch=pressing(1, found)).model_
+    assert len(model.rules) == 1
+    assert model.stopped == "interrupted"
+    assert model.certificate is not None
+    assert not model.certificate.optimal
+    assert "Ctrl-C again: interrupt at once" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_leaves_further_heads_without_a_model(log: cr.EventLog) -> None:
+    fitted = RuleLearner(["Y", "D"], max_length=1).fit(log, watch=pressing(1, lambda progress: True))
+    assert list(fitted.models_) == ["Y"]
+    assert fitted.models_["Y"].stopped == "interrupted"
+    assert list(RuleLearner(["Y", "D"], max_length=1).fit(log, stop=lambda: True).models_) == ["Y"]
+
+    def press(progress: LearningProgress) -> None:
+        raise KeyboardInterrupt
+
+    assert list(RuleLearner(["Y", "D"], max_length=1).fit(log, watch=press).models_) == ["Y"]
+
+
+def test_second_ctrl_c_interrupts_at_once(log: cr.EventLog) -> None:
+    fitted = learner()
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(log, watch=pressing(2, lambda progress: True))
+    assert not hasattr(fitted, "model_")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_whoever_handles_ctrl_c_keeps_it(log: cr.EventLog) -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        model = learner().fit(log, watch=pressing(1, lambda progress: True)).model_
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [signal.SIGINT]
+    assert model.stopped is None
+
+
+def test_fit_outside_the_main_thread_touches_no_signal(log: cr.EventLog) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(learner().fit, log).result().model_.stopped is None
+
+
+def test_question_that_was_answered_with_yes_is_not_taken_back(log: cr.EventLog) -> None:
+    answers = iter([False, False, True])
+    model = learner().fit(log, stop=lambda: next(answers, False)).model_
+    assert model.stopped == "interrupted"
+
+
 def test_watcher_is_told_of_every_stage(log: cr.EventLog) -> None:
     seen: list[LearningProgress] = []
     model = learner().fit(log, watch=seen.append).model_
@@ -235,6 +307,8 @@ def test_lengths_stand_in_one_place(log: cr.EventLog) -> None:
         RuleLearner("Y", length=2, max_length=3).fit(log)
     with pytest.raises(OptionError, match="use read_events"):
         learner().fit("events.csv")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="stop=True cannot be asked"):
+        learner().fit(log, stop=True)  # type: ignore[arg-type]
 
 
 def test_rules_are_held_to_what_was_asked(log: cr.EventLog) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
 from chronorule.errors import GrammarError, NotFittedError, OptionError
 from chronorule.events import EventLog, Head
-from chronorule.execution import Threads
+from chronorule.execution import Threads, interruptible, lasting
 from chronorule.grounding import Feature, Kernel, parse_kernel
 from chronorule.learner.finish import finished
 from chronorule.learner.journal import Journal
@@ -134,17 +136,28 @@ class RuleLearner:
         """Learn from a log.
 
         With a `journal`, a file, every step is written down; a run that was cut off goes on from there when the same
-        is asked of the same log. `watch` is told how far learning has come. Where `stop` answers True, and on Ctrl-C,
-        the best so far is what is learned, and the model says so in `stopped`.
+        is asked of the same log. `watch` is told how far learning has come.
+
+        Where `stop` answers True, and on Ctrl-C, the best so far is what is learned, and the model says so in
+        `stopped`; heads whose turn has not come get no model. A second Ctrl-C interrupts at once.
         """
         if not isinstance(log, EventLog):
             raise OptionError(f"A RuleLearner learns from an EventLog, not from {type(log).__name__}; use read_events.")
+        if stop is not None and not callable(stop):
+            raise OptionError(f"stop={stop!r} cannot be asked; give a function that says whether to stop.")
         heads = _heads(self.head)
         self._check()
         if journal is not None and len(heads) > 1:
             raise OptionError("A journal is of one head; learn the heads one by one to keep journals.")
-        allowance = Allowance(self.time_limit, stop)
-        self.models_ = {head.name: self._learn(head, log, journal, watch, allowance) for head in heads}
+        models: dict[str, RuleModel] = {}
+        with interruptible(_say_that_it_stops, _interrupt) as pressed:
+            asked = lasting(lambda: pressed() or (stop is not None and stop()))
+            allowance = Allowance(self.time_limit, asked)
+            for head in heads:
+                models[head.name] = model = self._learn(head, log, journal, watch, allowance)
+                if model.stopped == "interrupted" or asked():
+                    break
+        self.models_ = models
         if len(heads) == 1:
             self.model_ = self.models_[heads[0].name]
         return self
@@ -196,7 +209,9 @@ class RuleLearner:
 
         try:
             state = learn(weighing, search, state, allowance, self.max_rules, remember, watch)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # where Ctrl-C is not turned into a question, or it was pressed once more
+            if allowance.why_spent == "interrupted":
+                raise
             state = replace(reached[0], stopped="interrupted")
         weigher = study if not self.honest else self._study(head, weighed_on)
         return finished(weighing, weigher, state, self._plain_options())
@@ -248,6 +263,16 @@ class RuleLearner:
         for name in ("time_limit", "threads", "max_rules"):
             options.pop(name)
         return {"log": log.fingerprint, "explains": asdict(head), "options": options}
+
+
+def _say_that_it_stops() -> None:
+    """Whoever pressed Ctrl-C is told that it was heard; a stream that cannot take it just now is left alone."""
+    with suppress(AttributeError, OSError, RuntimeError, ValueError):
+        sys.stderr.write("\nStopping with the best so far. Ctrl-C again: interrupt at once, without a model.\n")
+
+
+def _interrupt() -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _forget(state: State) -> None:
