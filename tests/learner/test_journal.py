@@ -97,6 +97,69 @@ def test_torn_last_line_is_left_out(log: cr.EventLog, tmp_path: Path) -> None:
     assert records[-1]["next"] == "done"
 
 
+def test_first_line_that_was_cut_off_is_begun_anew(log: cr.EventLog, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    learner(max_rules=1).fit(log, journal=path)
+    header = path.read_bytes().splitlines()[0]
+    for length in (1, 5, len(header) // 2, len(header) - 1, len(header)):
+        path.write_bytes(header[:length])
+        assert learner(max_rules=1).fit(log, journal=path).stopped == "max_rules"
+        assert path.read_bytes().splitlines()[0] == header
+
+
+def test_line_cut_inside_a_letter_is_left_out(tmp_path: Path) -> None:
+    """Names may hold letters of several bytes, and line ends of Unicode."""
+    names = {"A": "β", "B": "B\u2028\x85B", "C": "C", "Y": "Ψ"}
+    log, _ = cr.simulate("Y <- A < B", weights=[1.6], predicates=4, entities=150, rates=0.1, seed=3)
+    log = replace(log, predicates=tuple(names.get(name, name) for name in log.predicates))
+    path = tmp_path / "journal.jsonl"
+    whole = cr.RuleLearner("Ψ", max_length=2).fit(log, journal=path).model_
+    assert [set(item.rule.predicates) for item in whole.rules] == [{names["A"], names["B"]}]
+    lines = path.read_bytes().split(b"\n")
+    for line in (0, 1, 2):
+        cut = lines[line].index("Ψ".encode()) + 1
+        path.write_bytes(b"\n".join([*lines[:line], lines[line][:cut]]))
+        assert alike(cr.RuleLearner("Ψ", max_length=2).fit(log, journal=path).model_, whole)
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    ['{"rules": []}', "[1, 2]", '"text"', {"next": "dance"}, {"rules": ["Y <-"]}, {"rounds": [{}]}, {"visited": 3}],
+)
+def test_line_that_holds_no_state_is_refused_in_one_sentence(
+    log: cr.EventLog, tmp_path: Path, spoilt: str | dict[str, Any]
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    learner(max_rules=1).fit(log, journal=path)
+    header, state, *_ = path.read_text("utf-8").split("\n")
+    line = spoilt if isinstance(spoilt, str) else json.dumps({**json.loads(state), **spoilt})
+    path.write_text(f"{header}\n{state}\n{line}\n", "utf-8")
+    with pytest.raises(DataError, match=r"^Line 3 of the journal '.*' holds no state of learning.*begin anew\.$"):
+        learner().fit(log, journal=path)
+
+
+@pytest.mark.filterwarnings("ignore:.*excite itself")  # as long as the rules that explain it are left out
+def test_journal_is_followed_as_far_as_the_number_of_rules_allows(log: cr.EventLog, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    whole = learner().fit(log, journal=path).model_
+    before = path.read_bytes()
+    assert len(whole.rules) > 2
+    for most in (1, 2, 0):
+        assert alike(learner(max_rules=most).fit(log, journal=path).model_, limited(log, most))
+    again = learner(max_rules=len(whole.rules)).fit(log, journal=path).model_
+    assert alike(replace(again, options=whole.options), whole)
+    assert path.read_bytes() == before
+    path.unlink()
+    for most in (1, 1, 2, 1):  # what ended at so many rules is not searched for again, and goes on with more
+        assert alike(learner(max_rules=most).fit(log, journal=path).model_, limited(log, most))
+    assert alike(learner().fit(log, journal=path).model_, whole)
+
+
+def limited(log: cr.EventLog, most: int) -> cr.RuleModel:
+    """Learned without a journal."""
+    return learner(max_rules=most).fit(log).model_
+
+
 def test_journal_of_another_run_is_refused(log: cr.EventLog, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     learner(max_rules=1).fit(log, journal=path)

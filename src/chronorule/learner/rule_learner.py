@@ -197,18 +197,18 @@ class RuleLearner:
         task = self._task(study)
         search = search_of(self.search)
         weighing = Weighing(study, task, frozenset(given))
-        state, keep = State(given), _forget
+        state, keep = None, None
         if journal is not None:
-            book = Journal(Path(journal), self._identity(head, log))
-            state, keep = book.begin() or state, book.keep
-        reached = [state]
+            state, keep = Journal(Path(journal), self._identity(head, log)).begin(self.max_rules)
+        reached = [state or State(given)]
 
         def remember(state: State) -> None:
-            keep(state)
+            if keep is not None:
+                keep(state)
             reached[0] = state
 
         try:
-            state = learn(weighing, search, state, allowance, self.max_rules, remember, watch)
+            state = learn(weighing, search, reached[0], allowance, self.max_rules, remember, watch)
         except KeyboardInterrupt:  # where Ctrl-C is not turned into a question, or it was pressed once more
             if allowance.why_spent == "interrupted":
                 raise
@@ -273,10 +273,6 @@ def _say_that_it_stops() -> None:
 
 def _interrupt() -> NoReturn:
     raise KeyboardInterrupt
-
-
-def _forget(state: State) -> None:
-    """Without a journal nothing is written down."""
 
 
 def _heads(head: Heads) -> list[Head]:
