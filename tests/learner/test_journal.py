@@ -17,6 +17,7 @@ import pytest
 import chronorule as cr
 from chronorule.errors import DataError, OptionError
 from chronorule.learner import LearningProgress
+from chronorule.learner.journal import file_names
 
 MAKE = "cr.paper_suite(group=4, predicates=8, sequences=300, seed=2)"
 GRAMMAR = cr.Grammar(length=6, required=("B", "C"))
@@ -167,8 +168,33 @@ def test_journal_of_another_run_is_refused(log: cr.EventLog, tmp_path: Path) -> 
         learner(alpha=0.01).fit(log, journal=path)
     with pytest.raises(OptionError, match=r"another run \(it differs in log\)"):
         learner().fit(log.select(range(100)), journal=path)
-    with pytest.raises(OptionError, match="heads one by one"):
+    with pytest.raises(DataError, match=r"journals of 2 heads need a folder, and '.*' cannot be one"):
         cr.RuleLearner(["Y", "A"]).fit(log, journal=path)
+
+
+def test_each_of_several_heads_has_a_journal_in_the_folder(tmp_path: Path) -> None:
+    log = cr.simulate("Y <- A < B", weights=[1.6], predicates=4, entities=150, rates=0.1, seed=3).log
+    options: dict[str, Any] = {"max_length": 2, "given_rules": "Y <- C\nD <- A"}
+    whole = cr.RuleLearner(["Y", "D"], **options).fit(log).models_
+    folder = tmp_path / "new" / "journals"
+    seen: list[LearningProgress] = []
+
+    def stop() -> bool:
+        return bool(seen) and seen[-1].head == "D" and seen[-1].stage == "seek"
+
+    first = cr.RuleLearner(["Y", "D"], **options).fit(log, journal=folder, watch=seen.append, stop=stop).models_
+    assert sorted(path.name for path in folder.iterdir()) == ["D.jsonl", "Y.jsonl"]
+    assert [model.stopped for model in first.values()] == [None, "interrupted"]
+    seen.clear()
+    again = cr.RuleLearner(["Y", "D"], **options).fit(log, journal=folder, watch=seen.append).models_
+    assert [progress.stage for progress in seen if progress.head == "Y"] == ["done"]
+    assert all(alike(again[name], whole[name]) for name in ("Y", "D"))
+    alone = cr.RuleLearner("D", max_length=2, given_rules="D <- A").fit(log, journal=folder / "D.jsonl").model_
+    assert alike(alone, whole["D"])
+
+
+def test_names_of_journals_are_those_of_files_and_differ() -> None:
+    assert file_names(["a/b", "a b", "..", "né", "../x", "X"]) == ["a-b", "a-b-2", "head", "né", "x", "X-2"]
 
 
 def test_file_that_is_no_journal_is_kept(log: cr.EventLog, tmp_path: Path) -> None:

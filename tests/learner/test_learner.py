@@ -90,6 +90,20 @@ def test_given_rules_stay_and_are_not_charged(log: cr.EventLog) -> None:
         learner(given_rules="X <- D").fit(log)
 
 
+def test_given_rules_go_to_their_heads(log: cr.EventLog) -> None:
+    fitted = RuleLearner(["Y", "D"], max_length=1, given_rules=["Y <- E", "D <- A"]).fit(log)
+    assert {"Y <- E"} <= keys(fitted.models_["Y"].rules)
+    assert fitted.models_["D"].options["given_rules"] == ["D <- A"]
+    assert {"D <- A"} <= keys(fitted.models_["D"].rules)
+    with pytest.raises(RuleError, match="explains 'B', but to be learned is what explains 'Y' and 'D'; leave the rule"):
+        RuleLearner(["Y", "D"], given_rules="Y <- E\nB <- A").fit(log)
+
+
+def test_weights_of_given_rules_are_found_again(log: cr.EventLog) -> None:
+    with_weight, without = (learner(given_rules=f"Y <- D{text}").fit(log).model_ for text in (" w = 5", ""))
+    assert [item.weight for item in with_weight.rules] == [item.weight for item in without.rules]
+
+
 def test_nothing_passes_where_there_is_nothing_to_find() -> None:
     plain = cr.simulate([], predicates=4, entities=200, seed=1).log
     model = RuleLearner("Y", max_length=2).fit(plain).model_

@@ -118,7 +118,8 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
     "--given-rules",
     metavar="FILE",
     section=GRAMMAR,
-    help="Rules that you hold for true, one a line: learning starts from them and keeps them.",
+    help="Rules that you hold for true, one a line: learning starts from them and keeps them. Weights in it are not "
+    "used: all are found again.",
 )
 @option(
     "--feature",

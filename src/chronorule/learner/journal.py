@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -24,6 +25,33 @@ from chronorule.search.base import Certificate
 
 FORMAT = 1
 BEGINNING = b'{"journal": '  # of every first line
+
+
+def journals_of(place: Path, heads: Sequence[str]) -> list[Path]:
+    """The journal of each head: for one the file itself, for several a file for each in a folder, which is made."""
+    if len(heads) == 1:
+        return [place]
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"The journals of {len(heads)} heads need a folder, and '{place}' cannot be one ({error.strerror}); name "
+            "another, or learn the heads one by one."
+        ) from None
+    return [place / f"{name}.jsonl" for name in file_names(heads)]
+
+
+def file_names(heads: Sequence[str]) -> list[str]:
+    """A name for each head that any file system takes, and that no other head has, whatever it makes of capitals."""
+    found: list[str] = []
+    for head in heads:
+        name = re.sub(r"[^\w.-]+", "-", head).strip("-.") or "head"
+        number, free = 1, name
+        while free.casefold() in {one.casefold() for one in found}:
+            number += 1
+            free = f"{name}-{number}"
+        found.append(free)
+    return found
 
 
 @dataclass(frozen=True)

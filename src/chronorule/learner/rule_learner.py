@@ -12,12 +12,12 @@ from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
-from chronorule.errors import GrammarError, NotFittedError, OptionError
+from chronorule.errors import GrammarError, NotFittedError, OptionError, RuleError
 from chronorule.events import EventLog, Head
 from chronorule.execution import Threads, interruptible, lasting
 from chronorule.grounding import Feature, Kernel, parse_kernel
 from chronorule.learner.finish import finished
-from chronorule.learner.journal import Journal
+from chronorule.learner.journal import Journal, journals_of
 from chronorule.learner.loop import learn
 from chronorule.learner.progress import Allowance, LearningWatcher
 from chronorule.learner.state import State
@@ -135,8 +135,8 @@ class RuleLearner:
     ) -> Self:
         """Learn from a log.
 
-        With a `journal`, a file, every step is written down; a run that was cut off goes on from there when the same
-        is asked of the same log. `watch` is told how far learning has come.
+        With a `journal`, a file (for several heads a folder of files), every step is written down; a run that was cut
+        off goes on from there when the same is asked of the same log. `watch` is told how far learning has come.
 
         Where `stop` answers True, and on Ctrl-C, the best so far is what is learned, and the model says so in
         `stopped`; heads whose turn has not come get no model. A second Ctrl-C interrupts at once.
@@ -147,14 +147,15 @@ class RuleLearner:
             raise OptionError(f"stop={stop!r} cannot be asked; give a function that says whether to stop.")
         heads = _heads(self.head)
         self._check()
-        if journal is not None and len(heads) > 1:
-            raise OptionError("A journal is of one head; learn the heads one by one to keep journals.")
+        given = self._given(heads)
+        names = [head.name for head in heads]
+        books = [None] * len(heads) if journal is None else journals_of(Path(journal), names)
         models: dict[str, RuleModel] = {}
         with interruptible(_say_that_it_stops, _interrupt) as pressed:
             asked = lasting(lambda: pressed() or (stop is not None and stop()))
             allowance = Allowance(self.time_limit, asked)
-            for head in heads:
-                models[head.name] = model = self._learn(head, log, journal, watch, allowance)
+            for head, book in zip(heads, books, strict=True):
+                models[head.name] = model = self._learn(head, log, given[head.name], book, watch, allowance)
                 if model.stopped == "interrupted" or asked():
                     break
         self.models_ = models
@@ -184,7 +185,8 @@ class RuleLearner:
         self,
         head: Head,
         log: EventLog,
-        journal: str | Path | None,
+        given: tuple[Rule, ...],
+        book: Path | None,
         watch: LearningWatcher | None,
         allowance: Allowance,
     ) -> RuleModel:
@@ -192,14 +194,14 @@ class RuleLearner:
         if self.honest:
             learned_on, weighed_on = log.split(0.5, seed=self.random_state)
         study = self._study(head, learned_on)
-        given = tuple(dict.fromkeys(given_rules_of(self.given_rules))) if self.given_rules is not None else ()
         study.check(given)
         task = self._task(study)
         search = search_of(self.search)
         weighing = Weighing(study, task, frozenset(given))
+        options = self._plain_options(head, given)
         state, keep = None, None
-        if journal is not None:
-            state, keep = Journal(Path(journal), self._identity(head, log)).begin(self.max_rules)
+        if book is not None:
+            state, keep = Journal(book, _identity(head, log, options)).begin(self.max_rules)
         reached = [state or State(given)]
 
         def remember(state: State) -> None:
@@ -214,7 +216,7 @@ class RuleLearner:
                 raise
             state = replace(reached[0], stopped="interrupted")
         weigher = study if not self.honest else self._study(head, weighed_on)
-        return finished(weighing, weigher, state, self._plain_options())
+        return finished(weighing, weigher, state, options)
 
     def _study(self, head: Head, log: EventLog) -> Study:
         return Study(
@@ -245,24 +247,34 @@ class RuleLearner:
             random_state=self.random_state,
         )
 
-    def _plain_options(self) -> dict[str, Any]:
-        """The options as numbers, texts and lists, for files."""
+    def _given(self, heads: Sequence[Head]) -> dict[str, tuple[Rule, ...]]:
+        """The given rules of each head."""
+        rules = () if self.given_rules is None else tuple(dict.fromkeys(given_rules_of(self.given_rules)))
+        names = [head.name for head in heads]
+        other = next((rule for rule in rules if rule.head not in names), None)
+        if other is not None:
+            raise RuleError(
+                f"The given rule '{other.key}' explains '{other.head}', but to be learned is what explains "
+                f"{' and '.join(map(repr, names))}; leave the rule out, or name its head, too."
+            )
+        return {name: tuple(rule for rule in rules if rule.head == name) for name in names}
+
+    def _plain_options(self, head: Head, given: Sequence[Rule]) -> dict[str, Any]:
+        """The options for one head as numbers, texts and lists, for files."""
         options = self.get_params()
-        options["head"] = [asdict(head) for head in _heads(self.head)]
+        options["head"] = [asdict(head)]
         options["grammar"] = None if self.grammar is None else self.grammar.to_dict()
         options["kernel"] = str(parse_kernel(self.kernel))
         options["search"] = self.search if isinstance(self.search, str) else repr(self.search)
         options["baseline"] = None if self.baseline is None else list(given_cuts(self.baseline))
-        if self.given_rules is not None:
-            options["given_rules"] = [rule.key for rule in given_rules_of(self.given_rules)]
+        options["given_rules"] = None if self.given_rules is None else [rule.key for rule in given]
         return options
 
-    def _identity(self, head: Head, log: EventLog) -> Mapping[str, Any]:
-        """What a resumed run must share with the one that was cut off; how long and on what it ran does not matter."""
-        options = self._plain_options()
-        for name in ("time_limit", "threads", "max_rules"):
-            options.pop(name)
-        return {"log": log.fingerprint, "explains": asdict(head), "options": options}
+
+def _identity(head: Head, log: EventLog, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a resumed run must share with the one that was cut off; how long and on what it ran does not matter."""
+    kept = {name: value for name, value in options.items() if name not in ("time_limit", "threads", "max_rules")}
+    return {"log": log.fingerprint, "explains": asdict(head), "options": kept}
 
 
 def _say_that_it_stops() -> None:
