@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import chronorule as cr
 import reference
@@ -333,3 +335,43 @@ def test_tiny_weights_are_shown() -> None:
         "0.001",
         "1.250",
     ]
+
+
+def test_a_weight_that_the_log_says_nothing_about_has_an_interval_without_end() -> None:
+    """Its standard error is in the thousands, and e to that is beyond the numbers of the machine."""
+    item = cr.WeightedRule(cr.parse_rule("Y <- A"), 7.0, 1677.0, 0.0, 0, None)
+    assert item.interval == (0.0, math.inf)
+    assert item.to_dict()["ratio_high"] is None
+    assert "0.00 to ∞" in format_table([item])
+    lowering = cr.WeightedRule(cr.parse_rule("Y <-| A"), 7.0, 1677.0, 0.0, 0, None)
+    assert lowering.interval == (0.0, math.inf)
+
+
+def test_columns_stay_apart_however_large_the_numbers() -> None:
+    item = cr.WeightedRule(cr.parse_rule("Y <- A"), 10.0, math.nan, 1e6, 123_456_789, None)
+    numbers = format_table([item]).splitlines()[2]
+    assert numbers.split() == ["10.000", "–", "2.2e4", "–", "123,456,789", "–", "1.00e+06"]
+    wide = cr.WeightedRule(cr.parse_rule("Y <- A"), 9.0, 0.5, 1.0, 5, None)
+    assert "8.1e3" in format_table([wide]) or "8,103.08" in format_table([wide])
+    assert all(len(line) <= 80 for line in format_table([item, wide]).splitlines())
+
+
+def test_matches_and_p_values_of_a_rule() -> None:
+    log, truth = cr.simulate("Y <- A < B  w = 1.0", predicates=3, entities=200, rates=0.1, seed=4)
+    item = cr.reweigh(truth.rules, log, "Y").rules[0]
+    done = cr.completions("Y <- A < B", log)
+    assert item.matches == done.multiplicity.sum()
+    assert item.entities == len(set(done.entity.tolist()))
+    assert item.evidence is not None
+    assert item.p_value == pytest.approx(stats.norm.sf(item.evidence.clustered_z), rel=1e-12)
+    lowering = replace(item, rule=cr.parse_rule("Y <-| A < B"))
+    assert lowering.p_value == pytest.approx(1 - item.p_value, rel=1e-12)
+
+
+def test_the_table_says_what_speaks_against_a_rule_within_entities() -> None:
+    log, truth = cr.simulate("Y <- A < B  w = 1.0", predicates=3, entities=200, rates=0.1, seed=4)
+    item = cr.reweigh(truth.rules, log, "Y").rules[0]
+    assert item.evidence is not None
+    marking = replace(item, evidence=replace(item.evidence, within_gain=0.1))
+    assert "against it" not in format_table([marking])
+    assert "against it: marks which entities" in format_table([marking], within=True)

@@ -243,3 +243,34 @@ def test_rules_are_held_to_what_was_asked(log: cr.EventLog) -> None:
     strict = learner(min_support=1000).fit(log).model_
     assert strict.rules == ()
     assert replace(strict.suggestive[0]).objections()[-1].endswith("1000 needed")
+
+
+def test_only_a_search_that_leaves_nothing_proves_that_nothing_passes(log: cr.EventLog) -> None:
+    assert learner().fit(log).model_.proved
+    first = learner(max_rules=1).fit(log).model_
+    assert first.certificate is not None
+    assert first.certificate.optimal  # of a search that found a rule
+    assert not first.proved
+    assert not learner(time_limit=0).fit(log).model_.proved
+    assert not cr.reweigh("Y <- A < B", log).proved
+
+
+def test_honest_learning_does_not_depend_on_the_order_of_the_rows(log: cr.EventLog) -> None:
+    rows = np.random.default_rng(0).permutation(log.n_events)
+    entity = np.repeat(np.array(log.entities), np.diff(log.offsets))
+    periods = dict(zip(log.entities, zip(log.start.tolist(), log.stop.tolist(), strict=True), strict=True))
+    shuffled = cr.EventLog.from_columns(
+        entity[rows].tolist(),
+        log.times[rows],
+        [log.predicates[code] for code in log.codes[rows].tolist()],
+        periods=dict(reversed(periods.items())),
+        predicates=log.predicates,
+    )
+    assert shuffled.fingerprint == log.fingerprint
+    assert shuffled.entities != log.entities
+    one, other = (learner(honest=True).fit(some).model_ for some in (log, shuffled))
+    assert one.training.fingerprint == other.training.fingerprint
+    assert [item.rule for item in one.rules] == [item.rule for item in other.rules]
+    weights = [item.weight for item in other.rules]  # sums of another order agree to their roundings
+    assert [item.weight for item in one.rules] == pytest.approx(weights, rel=1e-9)
+    assert "p-values, one-sided, in the half that did not choose the rules: 1: " in str(one)
