@@ -293,6 +293,17 @@ def test_entities_stay_out_of_the_report_on_request(files: Path) -> None:
     assert with_names == {os.path.join("open", "report.html"), os.path.join("open", "report.json")}
 
 
+def test_a_report_drawn_again_shows_no_more_than_learning_did(files: Path) -> None:
+    done(*SHORT, "--out", "closed", "--no-entities")
+    page = files / "closed" / "report.html"
+    done("report", "closed")
+    assert not re.search(r"patient\d", page.read_text(encoding="utf-8"))
+    done("report", "closed", "suite.csv", "--periods", "suite.periods.csv")
+    assert not re.search(r"patient\d", page.read_text(encoding="utf-8"))
+    done("report", "closed", "--entities", "--out", "open.html")
+    assert re.search(r"patient\d", (files / "open.html").read_text(encoding="utf-8"))
+
+
 def test_folders_of_several_heads_are_safe_names() -> None:
     assert folders_of(["Y"], Path("out")) == [Path("out")]
     assert folders_of(["Y", "Z"], None) == [None, None]

@@ -377,7 +377,8 @@ def keep(model: RuleModel, log: EventLog, events: EventFile, folder: Path | None
         report = chronorule.write_report(model, log, folder / REPORT, entities=entities, records=folder / RECORDS)
     except DataError as problem:
         raise DataError(f'The model is saved in "{folder}", but not its report: {problem}') from None
-    return [folder / "rules.toml", folder / "manifest.json", folder / JOURNAL, *report, remember(folder, events, log)]
+    source = remember(folder, events, log, entities)
+    return [folder / "rules.toml", folder / "manifest.json", folder / JOURNAL, *report, source]
 
 
 def show(models: list[RuleModel], as_json: bool, several: bool) -> None:
