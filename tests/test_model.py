@@ -203,8 +203,6 @@ def test_terminal_heads_have_no_frailty_unless_nested() -> None:
     model = cr.reweigh("Y <- A", log, cr.Head("Y", terminal=True))
     assert model.heterogeneity == "none"
     assert any("cannot tell a frailty from a falling rate" in note for note in model.notes)
-    with pytest.raises(OptionError, match="'Y' is terminal, and one event an entity"):
-        cr.reweigh("Y <- A", log, cr.Head("Y", terminal=True), heterogeneity="entity")
     nested = cr.EventLog.from_columns(
         [log.entities[c] for c in np.repeat(np.arange(40), np.diff(log.offsets))],
         log.times,
@@ -215,6 +213,18 @@ def test_terminal_heads_have_no_frailty_unless_nested() -> None:
     model = cr.reweigh("Y <- A", nested, cr.Head("Y", terminal=True))
     assert model.heterogeneity == "gamma"
     assert model.rules[0].evidence.within_gain is None
+    for head in (cr.Head("Y", terminal=True), cr.Head("Y", reset_by="C")):
+        for one in (log, nested):
+            with pytest.raises(OptionError, match=r"'entity' cannot be used for 'Y': .* ends its own exposure, .* use"):
+                cr.reweigh("Y <- A", one, head, heterogeneity="entity")
+
+
+def test_rules_of_a_head_that_ends_its_own_exposure_are_not_tested_within_entities() -> None:
+    log = large_log(entities=200)
+    item = cr.reweigh("Y <- A < B", log, cr.Head("Y", reset_by="C")).rules[0]
+    assert item.label == "not tested"
+    assert item.to_dict()["within_gain"] is None
+    assert "n.t. = passes; when or who is not tested where heads end their own" in format_table([item])
 
 
 @pytest.mark.parametrize("heterogeneity", ["gamma", "none", "entity"])

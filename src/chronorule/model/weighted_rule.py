@@ -169,7 +169,7 @@ def count(value: int | None) -> str:
 SAYS: dict[RuleLabel, tuple[str, str]] = {
     "says when": ("when", "tells when a head comes"),
     "marks which entities": ("who", "tells only in whom heads are frequent"),
-    "not tested": ("n.t.", "passes; when or who is not tested for a terminal head"),
+    "not tested": ("n.t.", "passes; when or who is not tested where heads end their own exposure"),
     "does not pass": ("–", "does not pass"),
     "not fitted": ("", ""),
 }
