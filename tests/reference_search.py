@@ -199,15 +199,16 @@ class SlowSearch:
         needed = length + math.log(1 / self.alpha)
         margins = [gain - needed, support - self.min_support + 0.5, sign * z - 3]
         if self.within and min(margins) > -UNSURE:
-            if self.exposure.head.terminal:
-                return -math.inf
             margins.append(self._within(met, observed, mine, sign) - needed)
         return min(margins)
 
     def _within(
         self, met: Sequence[Meeting], observed: Sequence[float], mine: Mapping[int, Sequence[int]], sign: int
     ) -> float:
-        """The gain when each group has a free base: max_w Σ [w·sign·O − N log(1 + Σ mass (e^{sign·w·φ} − 1) / Λ)]."""
+        """The gain when each group has a free base: max_w Σ [w·sign·O − N log(1 + Σ mass (e^{sign·w·φ} − 1) / Λ)].
+
+        Of heads that recur freely: one that ends its own exposure is refused.
+        """
         parts = []
         for members in mine.values():
             number = sum(len(self.heads[c]) for c in members)

@@ -29,7 +29,7 @@ from chronorule.pricing import Objective
 from chronorule.rules import Rule
 from chronorule.rules.grammar import Grammar
 from chronorule.search import Search, search_of
-from chronorule.search.base import Stop, Task
+from chronorule.search.base import Stop, Task, refuse_within
 
 Heads = str | Head | Sequence[str | Head]
 
@@ -147,6 +147,8 @@ class RuleLearner:
             raise OptionError(f"stop={stop!r} cannot be asked; give a function that says whether to stop.")
         heads = _heads(self.head)
         self._check()
+        for head in heads if self.within else ():
+            refuse_within(head)
         given = self._given(heads)
         names = [head.name for head in heads]
         books = [None] * len(heads) if journal is None else journals_of(Path(journal), names)

@@ -167,6 +167,7 @@ def _weighted(
     without = study.fit(others, start)
     oracle = study.oracle(without)
     evidence = replace(oracle.evidence(rule, grammar, kernels), clustered_z=study.clustered_z(without, rule))
+    rows = study.grounding.completions(rule)
     return WeightedRule(
         rule=rule,
         weight=float(solution.weights[place]),
@@ -174,6 +175,8 @@ def _weighted(
         gain=max(without.solution.objective - solution.objective, 0.0),
         heads=round(float(oracle.effect(rule).heads_on.sum())),
         evidence=evidence,
+        entities=len(np.unique(rows[:, 0])),
+        matches=float(rows[:, 2].sum()),
         alpha=alpha,
         min_support=min_support,
     )
