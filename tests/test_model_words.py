@@ -81,7 +81,11 @@ def test_proof_that_stands_is_not_taken_back_where_refits_were_cut_short(model: 
 def test_proof_of_the_papers_stopping_names_the_slope(model: cr.RuleModel) -> None:
     certificate = replace(EMPTY, objective="gradient")
     paper = replace(model, certificate=certificate, options={"stop": "optimal"})
-    assert "certified: no other rule has a gradient above 0" in str(paper)
+    text = " ".join(str(paper).split())
+    settled = "above 0 by more than the 1e-8 per head to which weights are settled"
+    assert f"certified: no other rule has a gradient {settled}, of all rules" in text
+    early = replace(paper, certificate=replace(certificate, optimal=False, bound=3.0))
+    assert "No other rule has a gradient above 3.0" in " ".join(str(early).split())
 
 
 def test_suggestive_rules_stand_apart_and_are_not_certified(model: cr.RuleModel) -> None:

@@ -125,6 +125,38 @@ def test_the_papers_stopping_reaches_the_optimum_over_the_whole_grammar(log: cr.
     assert here == pytest.approx(best, abs=1e-3)  # nats: what a slope of 1e-8 per head could still bring, and more
 
 
+@pytest.mark.parametrize("objective", ["gradient", "gain"])
+def test_the_papers_stopping_adds_no_rounding(objective: Any) -> None:
+    """Of a rule and its opposite, one has the weight and the other a slope of 0, as far as weights are settled."""
+    log = cr.simulate(RULES, weights=[1.2, 1.0], predicates=5, entities=25, rates=0.1, seed=3).log
+    grammar = cr.Grammar(max_length=2, signs=(1, -1))
+    options: dict[str, Any] = {"objective": objective, "stop": "optimal", "heterogeneity": "none"}
+    model = RuleLearner("Y", grammar=grammar, **options).fit(log).model_
+    least = 1e-8 * model.training.heads
+    assert all(record.certificate.incumbent > least for record in model.rounds)
+    assert all(item.weight > 0 for item in model.rules)
+    assert model.certificate is not None
+    assert model.certificate.optimal
+    verdict = cr.verify(model, log)
+    assert verdict.holds
+    assert verdict.passing == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*excite itself")
+def test_rules_that_came_to_nothing_are_left_out_of_the_papers_optimum() -> None:
+    suite = cr.paper_suite(group=1, predicates=8, sequences=200, seed=1).log
+    grammar = cr.Grammar(max_length=3, body=("A", "B", "C", "D"), relations=("before",))
+    options: dict[str, Any] = {"objective": "gradient", "stop": "optimal", "penalty": 2.0}
+    model = RuleLearner("Y", grammar=grammar, **options).fit(suite).model_
+    added = {key for record in model.rounds for key in record.added}
+    assert added - keys(model.rules) == {"Y <- B < A"}
+    assert all(item.weight > 0 for item in model.rules)
+    assert any("1 rule that was added on the way came to weight 0: left out" in note for note in model.notes)
+    assert cr.verify(model, suite).holds
+    given = RuleLearner("Y", grammar=grammar, given_rules="Y <- B < A", **options).fit(suite).model_
+    assert [item.weight for item in given.rules if item.rule.key == "Y <- B < A"] == [0.0]
+
+
 def test_at_most_so_many_rules(log: cr.EventLog) -> None:
     model = learner(max_rules=1).fit(log).model_
     assert len(model.rules) == 1

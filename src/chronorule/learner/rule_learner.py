@@ -247,6 +247,7 @@ class RuleLearner:
             min_support=self.min_support,
             within=self.within,
             random_state=self.random_state,
+            heads=study.exposure.n_heads,
         )
 
     def _given(self, heads: Sequence[Head]) -> dict[str, tuple[Rule, ...]]:

@@ -59,6 +59,7 @@ def verify(model: RuleModel, log: EventLog, *, most: int = MOST_RULES, threads: 
         min_support=options.get("min_support", 5),
         within=options.get("within", False),
         taken=frozenset(rules),
+        heads=study.exposure.n_heads,
     )
     return slow.verify(Subproblem(task, study.oracle(study.fit(rules)), _unasked), model.certificate, most)
 
