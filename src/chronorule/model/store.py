@@ -11,8 +11,10 @@ import json
 import math
 import os
 import platform
+import re
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -39,6 +41,8 @@ from chronorule.rules import Rule
 
 RULES, MANIFEST = "rules.toml", "manifest.json"
 COPY = "rules.edited.toml"
+# what is written here and by a report beside it is called so until it is whole
+PART = re.compile(r"\.((rules(\.edited(-\d+)?)?\.toml|manifest\.json)\.)?[0-9a-f]{32}\.part")
 EDITED = "edited by hand since it was fitted: "
 ADVICE = f"save the model again, or restore {MANIFEST} from a copy"
 
@@ -72,6 +76,7 @@ def save(model: RuleModel, folder: str | os.PathLike[str]) -> None:
     if copy is not None:
         texts = {_free_name(place): copy, **texts}
     _put(place, texts)
+    _sweep(place)
 
 
 def definition_of(model: RuleModel) -> Definition:
@@ -167,6 +172,14 @@ def _put(folder: Path, texts: Mapping[str, str]) -> None:
         for part in parts.values():
             if os.path.exists(part):
                 part.unlink()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a save that was killed left under temporary names; what cannot be removed harms nobody."""
+    for path in folder.iterdir() if os.access(folder, os.R_OK) else ():
+        if PART.fullmatch(path.name):
+            with suppress(OSError):
+                path.unlink()
 
 
 def _encoded(text: str) -> bytes:
