@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,24 @@ def test_each_head_gets_its_own_model(log: cr.EventLog) -> None:
     assert all(item.rule.head == "D" for item in (*fitted.models_["D"].rules, *fitted.models_["D"].suggestive))
     with pytest.raises(AttributeError, match="take one from models_"):
         _ = fitted.rules
+
+
+def test_model_of_an_earlier_fit_does_not_stay(log: cr.EventLog) -> None:
+    fitted = RuleLearner("Y", max_length=1).fit(log)
+    fitted.set_params(head=["Y", "D"]).fit(log)
+    with pytest.raises(AttributeError, match="model_"):
+        _ = fitted.model_
+    assert fitted.set_params(head="D").fit(log).model_.head.name == "D"
+
+
+def test_numbers_may_be_those_of_numpy(log: cr.EventLog, tmp_path: Path) -> None:
+    numbers = {"time_limit": np.int64(300), "alpha": np.float64(0.05), "max_rules": np.int32(1), "honest": np.False_}
+    model = learner(**numbers, min_support=np.int64(3)).fit(log, journal=tmp_path / "journal.jsonl").model_
+    assert model.options["time_limit"] == 300
+    model.save(tmp_path / "model")
+    assert cr.load(tmp_path / "model") == model
+    plain = learner(time_limit=300.0, max_rules=1, min_support=3).fit(log, journal=tmp_path / "journal.jsonl")
+    assert keys(plain.rules) == keys(model.rules)
 
 
 def test_given_rules_stay_and_are_not_charged(log: cr.EventLog) -> None:
@@ -333,6 +352,10 @@ def test_polishing_finds_the_true_rules_behind_a_blend() -> None:
         ({"max_rules": -1}, "max_rules=-1"),
         ({"min_support": 1.5}, "min_support=1.5"),
         ({"time_limit": -3}, "time_limit=-3"),
+        ({"time_limit": np.int64(-3)}, "is no number of seconds"),
+        ({"time_limit": float("nan")}, "time_limit=nan"),
+        ({"time_limit": "3"}, "time_limit='3' is no number of seconds"),
+        ({"time_limit": True}, "time_limit=True is no number of seconds"),
         ({"kernel": "decay(1)"}, "decay"),
         ({"kernel": "forever"}, "kernel 'forever'"),
         ({"feature": "often"}, "feature 'often'"),

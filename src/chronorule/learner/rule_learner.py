@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
 
@@ -161,8 +162,9 @@ class RuleLearner:
                 if model.stopped == "interrupted" or asked():
                     break
         self.models_ = models
+        vars(self).pop("model_", None)  # of an earlier fit
         if len(heads) == 1:
-            self.model_ = self.models_[heads[0].name]
+            self.model_ = models[heads[0].name]
         return self
 
     def _check(self) -> None:
@@ -176,7 +178,8 @@ class RuleLearner:
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise OptionError(f"{name}={getattr(self, name)!r} is neither True nor False; give one of the two.")
         limit = self.time_limit
-        if limit is not None and not (isinstance(limit, int | float) and limit >= 0):
+        number = isinstance(limit, Real) and not isinstance(limit, bool)
+        if limit is not None and not (number and limit >= 0):
             raise OptionError(f"time_limit={limit!r} is no number of seconds; give 0 or more, or None for no limit.")
         if self.grammar is not None and (self.length is not None or self.max_length is not None):
             raise GrammarError("The grammar says how long rules may be; give no length or max_length beside it.")
@@ -264,7 +267,9 @@ class RuleLearner:
 
     def _plain_options(self, head: Head, given: Sequence[Rule]) -> dict[str, Any]:
         """The options for one head as numbers, texts and lists, for files."""
-        options = self.get_params()
+        options = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in self.get_params().items()
+        }
         options["head"] = [asdict(head)]
         options["grammar"] = None if self.grammar is None else self.grammar.to_dict()
         options["kernel"] = str(parse_kernel(self.kernel))
