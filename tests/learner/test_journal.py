@@ -223,9 +223,10 @@ def test_more_time_goes_on_with_a_run_that_ran_out_of_it(log: cr.EventLog, tmp_p
     assert alike_rules(learner().fit(log, journal=most).model_, learner().fit(log).model_)
 
 
+@pytest.mark.filterwarnings("ignore:.*excite itself")  # as long as the rules that explain it are not found
 @pytest.mark.parametrize(
     ("group", "predicates", "sequences", "seed", "longest", "cuts"),
-    [(1, 12, 150, 36, 5, (3, 4, 20, 45)), (4, 8, 100, 2, 3, (5, 9, 35, 60))],
+    [(1, 12, 150, 36, 5, (4, 23, 34, 52)), (4, 8, 100, 2, 3, (4, 11, 30, 60))],
 )
 def test_run_stopped_in_the_middle_of_a_step_ends_in_the_same_model(
     group: int, predicates: int, sequences: int, seed: int, longest: int, cuts: tuple[int, ...], tmp_path: Path

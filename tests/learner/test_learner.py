@@ -224,7 +224,8 @@ def test_ctrl_c_keeps_the_best_so_far_of_the_search_under_way(capsys: pytest.Cap
     log = cr.paper_suite(group=1, predicates=12, sequences=150, seed=36).log
 
     def found(progress: LearningProgress) -> bool:
-        return progress.search is not None and progress.search.incumbent is not None
+        best = None if progress.search is None else progress.search.incumbent
+        return best is not None and best.length > 3
 
     model = RuleLearner("Y", max_length=5).fit(log, watch=pressing(1, found)).model_
     assert len(model.rules) == 1

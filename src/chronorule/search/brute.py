@@ -8,6 +8,9 @@ from itertools import islice
 from chronorule.rules.enumeration import enumerate_rules
 from chronorule.search.ask_tell import AskTellSearch, Float64, Proposal, Proposer
 from chronorule.search.base import Subproblem
+from chronorule.search.pieces import ADDITIONS_AT_ONCE, ADDITIONS_PER_MATCH
+
+FEWEST_AT_ONCE = 64  # rules, for one thread to price
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,9 @@ class BruteSearch(AskTellSearch):
 
     def begin(self, problem: Subproblem) -> Proposer:
         """From the shortest rule on."""
-        return _Enumeration(problem, self.at_once)
+        events = max(1, problem.oracle.grounding.log.n_events)
+        in_time = ADDITIONS_AT_ONCE // (ADDITIONS_PER_MATCH * events)
+        return _Enumeration(problem, min(self.at_once, max(FEWEST_AT_ONCE, in_time)))
 
 
 class _Enumeration:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from chronorule.kernels.branching import Batch
 from chronorule.kernels.growing import Chains, Laws, Sums, grow, mark_targets, next_steps
+from chronorule.kernels.matching import Bodies
 from chronorule.pricing.bounds import ChainBounds
 from chronorule.rules import Rule
 from chronorule.rules.grammar import Grammar
@@ -14,6 +15,7 @@ from chronorule.search import nodes
 from chronorule.search.base import Subproblem
 from chronorule.search.keeper import Keeper
 from chronorule.search.nodes import Nodes
+from chronorule.search.pieces import More, in_pieces, joined, matched
 from chronorule.search.thresholds import Thresholds, simple_values
 
 Flags = NDArray[np.bool_]
@@ -60,19 +62,26 @@ class ChainTree:
         children = chains.open_after.sum(axis=1) + chains.open_equal.sum(axis=1) + chains.open_static.sum(axis=1)
         return np.asarray((children + chains.closing.sum(axis=1)) * (2 + np.diff(some.offsets)))
 
-    def expand(self, some: Nodes[Chains], keeper: Keeper) -> Nodes[Chains]:
+    def expand(self, some: Nodes[Chains], keeper: Keeper, more: More) -> tuple[Nodes[Chains], int]:
         """Price the children of nodes, offer those that are rules, and return those below which a better may be."""
-        laws, chains = self.laws, some.chains
-        size = nodes.lengths(chains)
+        laws = self.laws
         rows = np.empty(len(some) * self.bounds.n_children, np.int64)
         row_offsets = np.empty(len(some) + 1, np.int64)
-        next_steps(laws, chains, rows, row_offsets)
-        rows = rows[: row_offsets[-1]]
-        per_node, targets = np.diff(row_offsets), np.diff(some.offsets)
-        sum_offsets = np.concatenate([[0], np.cumsum(per_node * (2 + targets))]).astype(np.int64)
-        sums = self._expanded(some, row_offsets, rows, sum_offsets)
+        next_steps(laws, some.chains, rows, row_offsets)
+        numbers = np.diff(row_offsets) * (2 + np.diff(some.offsets))
+        parts, done = in_pieces(
+            numbers * self.problem.oracle.grounding.log.n_entities,
+            self.problem.oracle.threads,
+            more,
+            lambda begin, end: self._expanded(some, row_offsets, rows, begin, end),
+        )
+        some, row_offsets = some.head(done), row_offsets[: done + 1]
+        rows, sums = rows[: row_offsets[-1]], joined(parts)
+        sum_offsets = np.concatenate([[0], np.cumsum(numbers[:done])]).astype(np.int64)
 
-        node = np.repeat(np.arange(len(some)), per_node)
+        chains, targets = some.chains, np.diff(some.offsets)
+        size = nodes.lengths(chains)
+        node = np.repeat(np.arange(done), np.diff(row_offsets))
         place = np.arange(len(rows)) - row_offsets[node]
         at = sum_offsets[node] + place * (2 + targets[node])
         marks = np.zeros(len(sums), np.int8)
@@ -81,10 +90,17 @@ class ChainTree:
         least = self.thresholds.least(keeper.value)
         found = Sums(row_offsets, rows, some.offsets, some.ends, some.intervals, sum_offsets, sums, self.charges)
         mark_targets(laws, size, found, least, 1 if self.bounds.exact else 0, marks, counts, own)
-        self._offer(keeper, chains, node, rows, sums[at], sums[at + 1], own)
-        return self._grown(chains, found, marks, counts)
+        if not self._offer(keeper, chains, node, rows, sums[at], sums[at + 1], own, more):
+            return some.head(0), 0
+        return self._grown(chains, found, marks, counts), done
 
-    def _expanded(self, some: Nodes[Chains], row_offsets: Int64, rows: Int64, sum_offsets: Int64) -> Float64:
+    def _expanded(self, some: Nodes[Chains], row_offsets: Int64, rows: Int64, begin: int, end: int) -> Float64:
+        """The sums of all rows of the nodes begin..end."""
+        some = some.take(np.arange(begin, end)) if end - begin < len(some) else some
+        rows = rows[row_offsets[begin] : row_offsets[end]]
+        row_offsets = row_offsets[begin : end + 1] - row_offsets[begin]
+        numbers = np.diff(row_offsets) * (2 + np.diff(some.offsets))
+        sum_offsets = np.concatenate([[0], np.cumsum(numbers)]).astype(np.int64)
         first = np.ones(len(some), np.bool_)
         first[1:] = some.family[1:] != some.family[:-1]
         bases = nodes.without_last_step(nodes.take(some.chains, np.flatnonzero(first)))
@@ -130,8 +146,12 @@ class ChainTree:
         observed: Float64,
         expected: Float64,
         own: Float64,
-    ) -> None:
-        """Price the children that are rules of the grammar and may matter, and hand them to the keeper."""
+        more: More,
+    ) -> bool:
+        """Price the children that are rules of the grammar and may matter, and hand them to the keeper.
+
+        The answer is whether that was done for all of them.
+        """
         size = nodes.lengths(chains)[node] + 1
         self.problem.oracle.evaluations += len(rows) if self.bounds.exact else 0
         lengths = np.asarray(self.problem.task.grammar.lengths)
@@ -147,29 +167,31 @@ class ChainTree:
         children = nodes.take(children, matter)
         fit = np.flatnonzero(self._are_rules(children))
         if len(fit) == 0:
-            return
+            return True
         children, value, worth = nodes.take(children, fit), value[matter[fit]], worth[matter[fit]]
+        every = len(fit)
         if not self.bounds.exact:
-            value, gain = self._matched(children)
+            value, gain = self._matched(children, more)
+            children = nodes.take(children, np.arange(len(value)))
             worth = gain - self.thresholds.description[nodes.lengths(children), children.static]
 
         def rule_at(row: int) -> Rule:
             return nodes.as_rule(children, row, self.problem.task.head, self.timed, self.static, self.sign)
 
         keeper.offer(self._objective(value, worth), worth, rule_at)
+        return len(value) == every
 
     def _objective(self, value: Float64, worth: Float64) -> Float64:
         return worth if self.problem.task.objective == "worth" else value
 
-    def _matched(self, chains: Chains) -> tuple[Float64, Float64]:
-        """The same by matching, where first completions do not say all."""
-        oracle, task = self.problem.oracle, self.problem.task
-        bodies = nodes.bodies(chains, self.bounds.timed_codes, self.bounds.static_codes)
-        if task.objective != "gradient":
-            gain = oracle.gains(bodies, self.sign)[0]
-            return gain, gain
-        value = oracle.rewards(bodies, self.sign)
-        return value, oracle.gains(bodies, self.sign)[0] if task.stop == "evidence" else value
+    def _matched(self, chains: Chains, more: More) -> tuple[Float64, Float64]:
+        """The same by matching, where first completions do not say all; of the first ones only when time is up."""
+
+        def bodies(begin: int, end: int) -> Bodies:
+            some = nodes.take(chains, np.arange(begin, end))
+            return nodes.bodies(some, self.bounds.timed_codes, self.bounds.static_codes)
+
+        return matched(self.problem, self.sign, len(chains.timed), bodies, more)
 
     def _are_rules(self, chains: Chains) -> Flags:
         """Which chains hold all that the grammar requires."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from chronorule.search.chains import ChainTree
 from chronorule.search.keeper import Keeper
 from chronorule.search.nodes import Bodied, Nodes
 from chronorule.search.orders import OrderTree
+from chronorule.search.pieces import More
 
 Int64 = NDArray[np.int64]
 
@@ -31,12 +32,12 @@ class ExactSearch:
 
     def run(self, problem: Subproblem, budget: Budget = UNLIMITED, watch: Watcher | None = None) -> Outcome:
         """The best rule of the task's grammar that passes."""
-        grammar = problem.task.grammar
+        clock, keeper, grammar = Clock(problem, budget), Keeper(problem), problem.task.grammar
         if not grammar.lengths:
-            return Keeper(problem).outcome(Clock(problem, budget), optimal=True)
+            return keeper.outcome(clock, optimal=True)
         if grammar.partial_orders:
-            return _run([OrderTree(problem, sign) for sign in grammar.signs], problem, budget, watch)
-        return _run([ChainTree(problem, sign) for sign in grammar.signs], problem, budget, watch)
+            return _run(lambda sign: OrderTree(problem, sign), grammar.signs, keeper, clock, watch)
+        return _run(lambda sign: ChainTree(problem, sign), grammar.signs, keeper, clock, watch)
 
 
 class Tree(Protocol[Bodied]):
@@ -50,17 +51,30 @@ class Tree(Protocol[Bodied]):
         """How many numbers the expansion of each node takes, at most."""
         ...
 
-    def expand(self, some: Nodes[Bodied], keeper: Keeper) -> Nodes[Bodied]:
-        """Offer the children that are rules; the children below which a better one may be."""
+    def expand(self, some: Nodes[Bodied], keeper: Keeper, more: More) -> tuple[Nodes[Bodied], int]:
+        """Offer the children that are rules; the children below which a better one may be.
+
+        Also answered is how many of the nodes this was done for: all, unless `more`, asked now and then, said no.
+        """
         ...
 
 
-def _run(trees: Sequence[Tree[Bodied]], problem: Subproblem, budget: Budget, watch: Watcher | None) -> Outcome:
+def _run(
+    plant: Callable[[int], Tree[Bodied]],
+    signs: Sequence[int],
+    keeper: Keeper,
+    clock: Clock,
+    watch: Watcher | None,
+) -> Outcome:
     """One tree after the other, the first incumbent from all of them."""
-    clock, keeper = Clock(problem, budget), Keeper(problem)
+    trees: list[Tree[Bodied]] = []
+    for sign in signs:
+        if trees and clock.spent:  # and so without a bound on the rules of that sign
+            return keeper.outcome(clock)
+        trees.append(plant(sign))
     left = [tree.root() for tree in trees]
     for place, tree in enumerate(trees):
-        _dive(tree, left[place], keeper, clock)
+        _dive(tree, left[place], keeper, clock, watch, left)
     for place, tree in enumerate(trees):
         unseen = _search(tree, left[place], keeper, clock, watch, left[place + 1 :])
         if unseen is not None:
@@ -77,7 +91,14 @@ def _search(
     later: list[Nodes[Bodied]],
 ) -> list[Nodes[Bodied]] | None:
     """Look at everything below the root that can pass and beat the incumbent; what was not looked at, if any."""
-    stack = [root]
+    stack: list[Nodes[Bodied]] = [root]
+    some = root.head(0)
+
+    def more() -> bool:
+        if watch is not None:
+            keeper.report(clock, max(_greatest(stack + later, keeper.value), float(some.bound.max())), watch)
+        return not clock.spent
+
     while stack:
         if clock.spent:
             return stack
@@ -90,21 +111,35 @@ def _search(
         if len(keep) > size:  # the best bounds stand at the end
             stack.append(block.take(keep[:-size]))
         some = block.take(keep[-size:])
-        clock.nodes += len(some)
-        grown = tree.expand(some, keeper)
-        if len(grown):
-            stack.append(grown.by_bound())
+        grown, done = tree.expand(some, keeper, more)
+        clock.nodes += done
+        some = some.take(np.arange(done, len(some)))
+        stack += [nodes for nodes in (some, grown.by_bound()) if len(nodes)]
         if watch is not None:
             keeper.report(clock, _greatest(stack + later, keeper.value), watch)
     return None
 
 
-def _dive(tree: Tree[Bodied], root: Nodes[Bodied], keeper: Keeper, clock: Clock) -> None:
+def _dive(
+    tree: Tree[Bodied],
+    root: Nodes[Bodied],
+    keeper: Keeper,
+    clock: Clock,
+    watch: Watcher | None,
+    roots: list[Nodes[Bodied]],
+) -> None:
     """A beam over the levels, for a first incumbent: the more that is, the less there is to look at."""
+
+    def more() -> bool:
+        keeper.report(clock, _greatest(roots, keeper.value), watch)
+        return not clock.spent
+
     level = root
-    while len(level) and not clock.spent:
-        clock.nodes += len(level)
-        grown = tree.expand(level, keeper)
+    while len(level) and more():
+        grown, done = tree.expand(level, keeper, more)
+        clock.nodes += done
+        if done < len(level):
+            return
         best = np.argsort(-grown.bound, kind="stable")[: min(BEAM, clock.nodes_left)]
         fits = int((np.cumsum(tree.room(grown)[best]) <= NUMBERS_AT_ONCE).sum())
         level = grown.take(np.sort(best[: max(1, fits)]))

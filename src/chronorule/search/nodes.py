@@ -56,6 +56,10 @@ class Nodes(Generic[Bodied]):
             self.values[targets],
         )
 
+    def head(self, size: int) -> Nodes[Bodied]:
+        """The first nodes."""
+        return self if size == len(self) else self.take(np.arange(size))
+
     def by_bound(self) -> Nodes[Bodied]:
         """Families in rising order of their best bound, and within each the nodes in rising order of theirs."""
         best = np.full(int(self.family.max(initial=-1)) + 1, -np.inf)

@@ -15,6 +15,7 @@ from chronorule.search.base import Subproblem
 from chronorule.search.chains import laws_of
 from chronorule.search.keeper import Keeper
 from chronorule.search.nodes import Nodes, lengths, take
+from chronorule.search.pieces import ADDITIONS_TO_AN_ORDER, More, in_pieces, joined, matched
 from chronorule.search.thresholds import Thresholds, simple_values
 
 Flags = NDArray[np.bool_]
@@ -66,8 +67,27 @@ class OrderTree:
         """Whether sums for targets are needed: on the last level they are not, where the sums of a rule say all."""
         return np.asarray(lengths(orders) + 1 < self.longest) | (not self.bounds.tight)
 
-    def expand(self, some: Nodes[Orders], keeper: Keeper) -> Nodes[Orders]:
+    def expand(self, some: Nodes[Orders], keeper: Keeper, more: More) -> tuple[Nodes[Orders], int]:
         """Price the children of nodes, offer those that are rules, and return those below which a better may be."""
+        every = self._steps(some)
+        parts, done = in_pieces(
+            np.diff(every.sum_offsets) * (ADDITIONS_TO_AN_ORDER * self.problem.oracle.grounding.log.n_entities),
+            self.problem.oracle.threads,
+            more,
+            lambda begin, end: self._sums(some, every, begin, end),
+        )
+        some, steps, sums = some.head(done), _steps_of(every, 0, done), joined(parts)
+        node = np.repeat(np.arange(done), np.diff(steps.row_offsets))
+        place = np.arange(len(node)) - steps.row_offsets[node]
+        at = steps.sum_offsets[node] + place * (2 + np.diff(steps.target_offsets)[node])
+        own = np.empty(len(node))
+        grown = self._grown(some.chains, steps, sums, own, keeper)
+        if not self._offer(keeper, some.chains, node, steps, sums[at], sums[at + 1], own, more):
+            return some.head(0), 0
+        return grown, done
+
+    def _steps(self, some: Nodes[Orders]) -> Steps:
+        """The children of all nodes, and the targets that matter."""
         orders = some.chains
         row_offsets = np.empty(len(some) + 1, np.int64)
         room = 64 * len(some)
@@ -77,31 +97,35 @@ class OrderTree:
             if rows <= room:
                 break
             room = rows
-        predicates, foundations = predicates[:rows], foundations[:rows]
-        per_node, target_offsets, members, intervals = np.diff(row_offsets), some.offsets, some.ends, some.intervals
-        useful = np.where(self._targets_matter(orders), np.diff(target_offsets), 0)
-        needed = np.repeat(useful > 0, np.diff(target_offsets))
-        members, intervals = members[needed], intervals[needed]
+        useful = np.where(self._targets_matter(orders), np.diff(some.offsets), 0)
+        needed = np.repeat(useful > 0, np.diff(some.offsets))
         target_offsets = np.concatenate([[0], np.cumsum(useful)]).astype(np.int64)
-        targets = np.diff(target_offsets)
-        sum_offsets = np.concatenate([[0], np.cumsum(per_node * (2 + targets))]).astype(np.int64)
-        steps = Steps(row_offsets, predicates, foundations, target_offsets, members, intervals, sum_offsets)
-        node = np.repeat(np.arange(len(some)), per_node)
-        if self.bounds.multiplies:
-            rules = [
-                self._rule(orders, *step)
-                for step in zip(node.tolist(), predicates.tolist(), foundations.tolist(), strict=True)
-            ]
-            bodies = compile_bodies(rules, self.problem.oracle.grounding.log)
-            sums = self.bounds.multiply(bodies, self.longest - lengths(orders)[node] - 1, targets[node])
-        else:
+        sum_offsets = np.concatenate([[0], np.cumsum(np.diff(row_offsets) * (2 + useful))]).astype(np.int64)
+        return Steps(
+            row_offsets,
+            predicates[:rows],
+            foundations[:rows],
+            target_offsets,
+            some.ends[needed],
+            some.intervals[needed],
+            sum_offsets,
+        )
+
+    def _sums(self, some: Nodes[Orders], every: Steps, begin: int, end: int) -> Float64:
+        """The sums of the children of the nodes begin..end."""
+        steps = _steps_of(every, begin, end)
+        orders = take(some.chains, np.arange(begin, end)) if end - begin < len(some) else some.chains
+        if not self.bounds.multiplies:
             bodies = _bodies(orders, self.bounds.timed_codes, self.bounds.static_codes)
-            sums = self.bounds.expand(bodies, orders, steps)
-        at = sum_offsets[node] + (np.arange(rows) - row_offsets[node]) * (2 + targets[node])
-        own = np.empty(rows)
-        grown = self._grown(orders, steps, sums, own, keeper)
-        self._offer(keeper, orders, node, predicates, foundations, sums[at], sums[at + 1], own)
-        return grown
+            return self.bounds.expand(bodies, orders, steps)
+        node = np.repeat(np.arange(end - begin), np.diff(steps.row_offsets))
+        rules = [
+            self._rule(orders, *step)
+            for step in zip(node.tolist(), steps.predicates.tolist(), steps.foundations.tolist(), strict=True)
+        ]
+        bodies = compile_bodies(rules, self.problem.oracle.grounding.log)
+        rest = self.longest - lengths(orders)[node] - 1
+        return self.bounds.multiply(bodies, rest, np.diff(steps.target_offsets)[node])
 
     def _grown(self, orders: Orders, steps: Steps, sums: Float64, own: Float64, keeper: Keeper) -> Nodes[Orders]:
         rows, room = len(steps.predicates), len(sums)
@@ -134,14 +158,18 @@ class OrderTree:
         keeper: Keeper,
         orders: Orders,
         node: Int64,
-        predicates: Int64,
-        foundations: Int64,
+        steps: Steps,
         observed: Float64,
         expected: Float64,
         own: Float64,
-    ) -> None:
-        """Price the children that are rules of the grammar and may matter, and hand them to the keeper."""
+        more: More,
+    ) -> bool:
+        """Price the children that are rules of the grammar and may matter, and hand them to the keeper.
+
+        The answer is whether that was done for all of them.
+        """
         task, tight = self.problem.task, self.bounds.tight
+        predicates, foundations = steps.predicates, steps.foundations
         size = lengths(orders)[node] + 1
         lasting = np.isin(size, np.asarray(task.grammar.lengths))
         if tight:
@@ -155,7 +183,7 @@ class OrderTree:
         worth = gain - self.thresholds.description[size[some], static]
         matter = np.flatnonzero(keeper.may_matter(worth if task.objective == "worth" else value, worth))
         if len(matter) == 0:
-            return
+            return True
         chosen = some[matter[np.argsort(-worth[matter], kind="stable")]]
         rules = []
         kept = []
@@ -165,32 +193,30 @@ class OrderTree:
                 rules.append(rule)
                 kept.append(row)
         if not rules:
-            return
+            return True
+        every = len(rules)
         if tight:
             rows = np.array(kept)
             value, gain = simple_values(self.problem, observed[rows], expected[rows], size[rows], self.sign)
         else:
-            value, gain = self._matched(rules)
+            value, gain = self._matched(rules, more)
+            rules = rules[: len(value)]
         worth = gain
         if task.charged is not None:
             worth = gain - np.array([description_length(rule, task.charged, task.kernels) for rule in rules])
         keeper.offer(worth if task.objective == "worth" else value, worth, rules.__getitem__)
+        return len(rules) == every
 
     def _has_prefix(self, orders: Orders, row: int) -> bool:
         """Whether a child of the order can begin with the whole prefix."""
         return int(orders.timed[row]) + 1 >= len(self.laws.prefix)
 
-    def _matched(self, rules: list[Rule]) -> tuple[Float64, Float64]:
-        """(objective before description, gain) by matching, where first completions do not say all."""
-        oracle, task = self.problem.oracle, self.problem.task
-        bodies = compile_bodies(rules, oracle.grounding.log)
-        if task.objective != "gradient":
-            gain = oracle.gains(bodies, self.sign)[0]
-            return gain, gain
-        value = oracle.rewards(bodies, self.sign)
-        if task.charged is None:
-            return value, value
-        return value, oracle.gains(bodies, self.sign)[0]
+    def _matched(self, rules: list[Rule], more: More) -> tuple[Float64, Float64]:
+        """The same by matching, where first completions do not say all; of the first ones only when time is up."""
+        log = self.problem.oracle.grounding.log
+        return matched(
+            self.problem, self.sign, len(rules), lambda begin, end: compile_bodies(rules[begin:end], log), more
+        )
 
     def _rule(self, orders: Orders, row: int, predicate: int, foundation: int) -> Rule:
         """The rule that a step makes of an order."""
@@ -212,6 +238,25 @@ class OrderTree:
             below.append(foundation)
         every = [*classes, *([name] for name in statics)]
         return Rule.of_classes(self.problem.task.head, every, (*below, *(0 for _ in statics)), self.sign)
+
+
+def _steps_of(steps: Steps, begin: int, end: int) -> Steps:
+    """The steps of the nodes begin..end."""
+    row_offsets, target_offsets, sum_offsets = (
+        offsets[begin : end + 1] - offsets[begin]
+        for offsets in (steps.row_offsets, steps.target_offsets, steps.sum_offsets)
+    )
+    rows = slice(steps.row_offsets[begin], steps.row_offsets[end])
+    targets = slice(steps.target_offsets[begin], steps.target_offsets[end])
+    return Steps(
+        row_offsets,
+        steps.predicates[rows],
+        steps.foundations[rows],
+        target_offsets,
+        steps.members[targets],
+        steps.intervals[targets],
+        sum_offsets,
+    )
 
 
 def _room(size: int, longest: int) -> Orders:
