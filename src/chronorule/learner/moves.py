@@ -18,6 +18,7 @@ Propose = Callable[[Rule, frozenset[Rule]], tuple[Subproblem, list[Rule]]]
 
 CLOSE_LOOKS = 8  # neighbours of a rule that are refitted, the best by gain
 FEWER_LOOKS = 24  # contenders for the place of a rule that are refitted
+REFITS_PER_THREAD = 4  # between two looks at the clock
 LEAST = 1e-6  # nats by which a polished set must be better: above the rounding of a fit
 
 
@@ -33,7 +34,8 @@ def add(
     found = tuple(item.rule for item in outcome.found)
     shown = tuple(item.rule for item in outcome.runners_up)
     if not found and repaired and allowance.why_spent is None:
-        closer = _best_refitted(weighing, state, problem, frozenset(state.rules), outcome.contenders, math.inf)
+        here = frozenset(state.rules)
+        closer = _best_refitted(weighing, state, problem, here, outcome.contenders, math.inf, allowance)
         found = () if closer is None else (closer,)
     weighing.contenders[frozenset(state.rules)] = contenders(outcome)
     full = most is not None and len(state.rules) >= most
@@ -98,7 +100,8 @@ def _exchange(weighing: Weighing, state: State, allowance: Allowance, propose: P
             return replace(state, stopped=why)
         others = frozenset(state.rules) - {rule}
         problem, candidates = propose(rule, others)
-        better = _best_refitted(weighing, state, problem, others, candidates, weighing.standing(state.rules) - LEAST)
+        below = weighing.standing(state.rules) - LEAST
+        better = _best_refitted(weighing, state, problem, others, candidates, below, allowance)
         if better is not None:
             rules = tuple(better if one == rule else one for one in state.rules)
             polished = (*state.polished, (rule, better))
@@ -136,14 +139,24 @@ def _best_refitted(
     others: frozenset[Rule],
     candidates: Sequence[Rule],
     below: float,
+    allowance: Allowance,
 ) -> Rule | None:
-    """Of the candidates that pass beside the others by refitted gain, the one that stands best, if below a bound."""
+    """Of the candidates that pass beside the others by refitted gain, the one that stands best, if below a bound.
+
+    None where time is up before all have been refitted.
+    """
     beside = weighing.fit(others)
     before = beside.solution.objective
     new = [rule for rule in candidates if rule not in others and others | {rule} not in state.visited]
+    values: list[float] = []
+    while len(values) < len(new):
+        if allowance.why_spent:
+            return None
+        at_once = new[len(values) : len(values) + REFITS_PER_THREAD * weighing.study.threads.size]
+        values += weighing.objectives_with(beside, at_once)
     ranked = [
         (value + weighing.unlikeness(others | {rule}), rule.length, rule.key, value, rule)
-        for value, rule in zip(weighing.objectives_with(beside, new), new, strict=True)
+        for value, rule in zip(values, new, strict=True)
     ]
     for standing, _, _, value, rule in sorted(ranked, key=lambda item: item[:3]):
         if standing >= below:
