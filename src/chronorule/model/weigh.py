@@ -14,9 +14,11 @@ from chronorule.events import EventLog, Head
 from chronorule.execution import Threads
 from chronorule.grounding import Feature, Kernel, parse_kernel
 from chronorule.likelihood import Heterogeneity
+from chronorule.master import Start
 from chronorule.model.rule_model import RuleModel, Training
 from chronorule.model.study import Fit, Study
 from chronorule.model.weighted_rule import WeightedRule
+from chronorule.pricing import Oracle
 from chronorule.rules import Rule, parse_rules
 from chronorule.rules.grammar import Grammar
 
@@ -81,18 +83,20 @@ def weigh(
     kept, twins = study.distinct(rules)
     fit = study.fit(kept)
 
-    def judged(fit: Fit, rule: Rule) -> WeightedRule:
+    def judged(rule: Rule) -> WeightedRule:
         charged = None if rule in given else grammar
-        return _weighted(study, fit, fit.rules.index(rule), charged, alpha, min_support, kernels)
+        if rule in kept:
+            whole, without = fit, _fit_without(study, fit, rule)
+        else:
+            whole, without = study.fit([*kept, rule]), fit
+        oracle = study.oracle(without) if prices is None or without is not fit else prices
+        return _weighted(study, whole, rule, without, oracle, charged, alpha, min_support, kernels)
 
     def some(begin: int, end: int) -> list[WeightedRule]:
-        items = [(fit, rule) for rule in kept[begin:end]]
-        items += [
-            (study.fit([*kept, rule]), rule) for rule in others[max(begin - len(kept), 0) : max(end - len(kept), 0)]
-        ]
-        return [judged(fit, rule) for fit, rule in items]
+        return [judged(rule) for rule in [*kept, *others][begin:end]]
 
     others = [rule for rule in beside if rule not in kept]
+    prices = study.oracle(fit) if others else None  # they all stand beside the same
     parts = study.threads.over(len(kept) + len(others), some, smallest=1)
     weighted = [item for part in parts for item in part]
     return RuleModel(
@@ -158,14 +162,18 @@ def given_rules_of(source: str | Rule | Sequence[Rule | str]) -> list[Rule]:
 
 
 def _weighted(
-    study: Study, fit: Fit, place: int, grammar: Grammar | None, alpha: float, min_support: int, kernels: int
+    study: Study,
+    fit: Fit,
+    rule: Rule,
+    without: Fit,
+    oracle: Oracle,
+    grammar: Grammar | None,
+    alpha: float,
+    min_support: int,
+    kernels: int,
 ) -> WeightedRule:
-    """A rule with its evidence at the model refitted without it."""
-    rule, solution = fit.rules[place], fit.solution
-    others = [other for other in fit.rules if other is not rule]
-    start = _Without(np.delete(solution.weights, place), solution.baseline, solution.variance)
-    without = study.fit(others, start)
-    oracle = study.oracle(without)
+    """A rule of a fit with its evidence beside the fit without it, whose prices the oracle knows."""
+    place, solution = fit.rules.index(rule), fit.solution
     evidence = replace(oracle.evidence(rule, grammar, kernels), clustered_z=study.clustered_z(without, rule))
     rows = study.grounding.completions(rule)
     return WeightedRule(
@@ -182,11 +190,11 @@ def _weighted(
     )
 
 
-class _Without:
-    """Where a refit without one rule begins."""
-
-    def __init__(self, weights: np.ndarray, baseline: np.ndarray, variance: float) -> None:
-        self.weights, self.baseline, self.variance = weights, baseline, variance
+def _fit_without(study: Study, fit: Fit, rule: Rule) -> Fit:
+    """The fit without one of its rules."""
+    place, solution = fit.rules.index(rule), fit.solution
+    start = Start(np.delete(solution.weights, place), solution.baseline, solution.variance)
+    return study.fit([other for other in fit.rules if other != rule], start)
 
 
 def _remarks(study: Study, fit: Fit, twins: dict[Rule, Rule]) -> list[str]:
