@@ -184,8 +184,9 @@ class EventLog:
     def relate(self, name: str, edges: relation.Edges) -> EventLog:
         """Give each entity its neighbours' events as predicates "name:predicate".
 
-        edges: pairs (entity, neighbour) as a list, an array [edges, 2], a table of two columns, or a tuple of two
-        columns. A pair says only that the first sees the second; give both directions where it is mutual.
+        edges: pairs (entity, neighbour) as a list, an array [edges, 2], a tuple of two columns, or a dictionary or data
+        frame with columns of these names (two of other names count in this order); `read_edges` reads a file. A pair
+        says only that the first sees the second; give both directions where it is mutual.
         """
         return relation.relate(self, name, edges)
 
