@@ -145,6 +145,11 @@ class TestConcat:
         def log(name: str = "z", event: str = "X", **options: Any) -> EventLog:
             return EventLog.from_columns([name], [1], [event], periods=(0, 2), **options)
 
+        for alone in (ward, 3):
+            with pytest.raises(DataError, match=r"concat joins a list of logs, but .*; write concat\(\[one, other\]\)"):
+                EventLog.concat(alone)  # type: ignore[arg-type]
+        with pytest.raises(DataError, match="What concat is to join is of type NoneType, not an EventLog; read_events"):
+            EventLog.concat([ward, None])  # type: ignore[list-item]
         with pytest.raises(DataError, match="no log to join"):
             EventLog.concat([])
         with pytest.raises(DataError, match=r"unit or resolution \(time, 0 and hours, 0\)"):

@@ -208,6 +208,8 @@ def test_formats_take_what_strptime_takes_and_refuse_what_it_refuses() -> None:
             read(["2020/02/03", bad], time_format="%Y/%m/%d")
     with pytest.raises(OptionError, match=r"already has type timestamp\[us\]; leave time_format out"):
         read([datetime(2020, 1, 1)], time_format="%Y")
+    with pytest.raises(OptionError, match="time_format=3 is no format; give text with signs such as"):
+        read(["2020/02/03"], time_format=3)
 
 
 def test_mixed_precision_in_a_csv_file(tmp_path: Path) -> None:

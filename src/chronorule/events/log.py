@@ -179,7 +179,9 @@ class EventLog:
     @staticmethod
     def concat(logs: Iterable[EventLog]) -> EventLog:
         """Join logs of different entities; vocabularies are united, unit and resolution must agree."""
-        return combine.concat(list(logs))
+        if not isinstance(logs, Iterable):
+            raise DataError(f"concat joins a list of logs, but was given {logs!r}; write concat([one, other]).")
+        return combine.concat([checked_log(log, "What concat is to join") for log in logs])
 
     def relate(self, name: str, edges: relation.Edges) -> EventLog:
         """Give each entity its neighbours' events as predicates "name:predicate".
@@ -213,3 +215,10 @@ class EventLog:
             f"EventLog({self.n_entities:,} entities, {self.n_events:,} events, "
             f"{self.n_predicates:,} predicates, unit={self.unit!r})"
         )
+
+
+def checked_log(log: object, what: str) -> EventLog:
+    """A log as it is; anything else is refused, and `what` says where it was given."""
+    if not isinstance(log, EventLog):
+        raise DataError(f"{what} is of type {type(log).__name__}, not an EventLog; read_events makes one of a table.")
+    return log

@@ -76,6 +76,8 @@ class Times:
 
 def read_times(column: pa.ChunkedArray, name: str, locate: Locate, time_format: str | None = None) -> Times:
     """Recognise what kind of times a column holds; `name` is the column, for messages."""
+    if time_format is not None and not isinstance(time_format, str):
+        raise OptionError(f"time_format={time_format!r} is no format; give text with signs such as '%d.%m.%Y %H:%M'.")
     times = replace(_recognise(column, name, locate, time_format), name=name)
     if times.kind == "timestamp" and times.values.size:
         first, last = (bound * times.per_second for bound in YEARS_1_TO_9999)
