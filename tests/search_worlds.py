@@ -157,7 +157,7 @@ def random_problem(
     grammar = Grammar(**options)
     task = Task("Y", grammar, **{**settings, "taken": frozenset(settings["taken"])})
     grounding = Grounding(log, feature)
-    rate = Rate.of(risk, tuple(grounding.paths(rules)), (), [rule.sign for rule in rules], weights, [base], multiplier)
+    rate = Rate.of(risk, rules, tuple(grounding.paths(rules)), (), weights, [base], multiplier)
     oracle = Oracle(
         grounding, risk, rate, unit=log.group, penalty=penalty, largest_weight=LARGEST, threads=Threads(threads)
     )
@@ -200,7 +200,7 @@ def by_hand(events: list[tuple[float, str]], options: dict[str, Any], entities: 
     oracle = Oracle(
         grounding,
         risk,
-        Rate.of(risk, (), (), [], [], [base], np.ones(entities)),
+        Rate.of(risk, (), (), (), [], [base], np.ones(entities)),
         unit=log.group,
         largest_weight=LARGEST,
     )

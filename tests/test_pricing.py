@@ -42,8 +42,7 @@ def random_oracle(
     multiplier = random.uniform(0.3, 2.0, world.log.n_entities)
     grounding = Grounding(world.log, feature)
     paths = tuple(grounding.paths(rules))
-    signs = [rule.sign for rule in rules]
-    rate = Rate.of(world.exposure, paths, (), signs, weights, [base], multiplier)
+    rate = Rate.of(world.exposure, rules, paths, (), weights, [base], multiplier)
     oracle = Oracle(grounding, world.exposure, rate, unit=world.log.group, penalty=penalty, largest_weight=4.0)
     slow = reference.SlowModel(world.log, world.exposure, feature, rules, weights.tolist(), base, multiplier.tolist())
     return oracle, slow
@@ -104,13 +103,11 @@ def test_reward_is_the_derivative_of_the_likelihood(seed: int) -> None:
     oracle, slow = random_oracle(world, feature, rules_in_force=1)
     for rule in [random_rule(world.random, most=3) for _ in range(2)]:
         path = oracle.grounding.path(rule)
-        signs = [r.sign for r in slow.rules] + [rule.sign]
-        paths = [*oracle.rate.paths, path]
+        paths = (*oracle.rate.paths, path)
 
-        def likelihood(weight: float, rule: Rule = rule, paths: list = paths, signs: list = signs) -> float:
-            rate = Rate.of(
-                world.exposure, tuple(paths), (), signs, [*slow.weights, weight], [slow.base], oracle.rate.multiplier
-            )
+        def likelihood(weight: float, rule: Rule = rule, paths: tuple = paths) -> float:
+            weights = [*slow.weights, weight]
+            rate = Rate.of(world.exposure, [*slow.rules, rule], paths, (), weights, [slow.base], oracle.rate.multiplier)
             effect = [slow.with_rule(rule, weight).rate(c, t) for c in range(3) for t in slow.heads(c)]
             return float(np.log(effect).sum() - rate.expected().sum())
 
@@ -323,7 +320,7 @@ def test_reward_is_the_slope_of_the_marginal_likelihood_of_frailty(text: str) ->
     before = build_segments(world.exposure, ())
     found = log_likelihood(before, [], [base], variance=variance, heterogeneity="gamma", units=world.log.group)
     multiplier = found.multiplier[world.log.group]
-    rate = Rate.of(world.exposure, (), (), [], [], [base], multiplier)
+    rate = Rate.of(world.exposure, (), (), (), [], [base], multiplier)
     oracle = Oracle(grounding, world.exposure, rate, unit=world.log.group)
     segments = build_segments(world.exposure, [grounding.path(rule)])
     slope = log_likelihood(
@@ -373,7 +370,7 @@ def test_a_log_without_heads_or_exposure_earns_nothing() -> None:
     for feature in (Feature(), Feature("count"), Feature("exists", window(1.0)), Feature("count", decay(1.0))):
         grounding = Grounding(log, feature)
         gone = exposure(log, "Y")
-        oracle = Oracle(grounding, gone, Rate.of(gone, (), (), [], [], [0.0], np.ones(1)), unit=log.group)
+        oracle = Oracle(grounding, gone, Rate.of(gone, (), (), (), [], [0.0], np.ones(1)), unit=log.group)
         assert oracle.evaluate([parse_rule("Y <- A < B")], "gradient").tolist() == [0.0]
         assert oracle.evaluate([parse_rule("Y <- A < B")], "gain").tolist() == [0.0]
         assert oracle.evidence(parse_rule("Y <- A < B")).objections()
