@@ -15,7 +15,8 @@ from chronorule.grounding import Feature, Grounding, step, window
 from chronorule.pricing import Oracle, Rate
 from chronorule.rules import Grammar, Relation, Rule
 from chronorule.search import Subproblem, Task
-from reference_search import SlowSearch
+from chronorule.search.slow.judge import Judge
+from reference_search import slow_search
 from worlds import random_head
 
 LARGEST = 4.0  # weight; e^4 keeps sums within the tolerances of the twins
@@ -29,7 +30,7 @@ class Posed:
     """A subproblem and its slow twin."""
 
     problem: Subproblem
-    slow: SlowSearch
+    slow: Judge
 
 
 def search_log(random: np.random.Generator, entities: int, most_events: int, few: int, grid: int = 10) -> EventLog:
@@ -87,7 +88,7 @@ def random_options(random: np.random.Generator, few: int, longest: int, partial_
         if random.random() < 0.2:
             options["forbidden"] = tuple(some[1:2])
         if random.random() < 0.2 and len(some) > 1:
-            options["forbidden_pairs"] = ((some[0], some[-1]),)
+            options["forbidden_pairs"] = (tuple(sorted((some[0], some[-1]))),)
         if random.random() < 0.2:
             options["prefix"] = tuple(timed[: int(random.integers(1, 3))])
         try:
@@ -149,7 +150,7 @@ def random_problem(
         "stop": str(random.choice(["evidence", "optimal"])),
         "alpha": float(random.choice([0.05, 0.9])),
         "min_support": int(random.choice([1, 5])),
-        "within": bool(random.random() < 0.15),
+        "within": bool(random.random() < 0.15) and not (risk.head.terminal or risk.head.reset_by is not None),
         "kernels": int(random.choice([1, 3])),
         "taken": tuple(rules),
         **fixed,
@@ -161,7 +162,7 @@ def random_problem(
     oracle = Oracle(
         grounding, risk, rate, unit=log.group, penalty=penalty, largest_weight=LARGEST, threads=Threads(threads)
     )
-    slow = SlowSearch(
+    slow = slow_search(
         log,
         risk,
         feature,
@@ -205,6 +206,6 @@ def by_hand(events: list[tuple[float, str]], options: dict[str, Any], entities: 
         largest_weight=LARGEST,
     )
     settings = {"stop": "optimal", "objective": "gain", **task}
-    slow = SlowSearch(log, risk, feature, options, base=base, largest=LARGEST, **settings)
+    slow = slow_search(log, risk, feature, options, base=base, largest=LARGEST, **settings)
     problem = Subproblem(Task("Y", Grammar(**options), **settings), oracle, no_weights)
     return Posed(problem, slow)

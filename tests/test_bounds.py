@@ -19,6 +19,7 @@ from chronorule.rules import Rule
 from chronorule.search.chains import ChainTree
 from chronorule.search.nodes import Nodes
 from chronorule.search.orders import OrderTree
+from reference_search import verdict
 from search_worlds import random_problem
 
 Floats = NDArray[np.float64]
@@ -121,9 +122,9 @@ def test_bound_is_at_least_the_value_of_every_rule_below(kind: str, partial_orde
     for sign in grammar.signs:
         tree = OrderTree(problem, sign) if partial_orders else ChainTree(problem, sign)
         best_below(tree, tree.root(), seen)
-    for judged in posed.slow.judged():
+    for rule, judged in verdict(posed.slow).judged.items():
         if judged.value > 1e-6:
-            assert seen[judged.rule()] == pytest.approx(judged.value, rel=1e-6, abs=1e-6), judged.rule().key
+            assert seen[rule] == pytest.approx(judged.value, rel=1e-6, abs=1e-6), rule.key
 
 
 @given(SEEDS)
