@@ -61,7 +61,7 @@ def test_definitions_import_nothing_of_ours_and_no_library(path: Path) -> None:
     assert not strange
 
 
-@pytest.mark.parametrize("name", ["plain"])
+@pytest.mark.parametrize("name", ["plain", "verify"])
 def test_what_stands_between_a_search_and_the_definitions_only_copies(name: str) -> None:
     """Of what prices, matches, lists or bounds rules nothing is imported but the type of an answer."""
     others = ("kernels", "grounding", "likelihood", "master", "model", "learner", "pricing")
