@@ -32,7 +32,6 @@ def slow_search(
     **settings: Any,
 ) -> Judge:
     """The judge of all rules of a grammar, beside rules in force at a rate without frailty or cuts unless told so."""
-    head = exposure.head
     case = Case(
         entities=tuple(entities_of(log, exposure, log.group.tolist(), multipliers or [1.0] * log.n_entities)),
         options=options_of(options),
@@ -41,7 +40,7 @@ def slow_search(
         width=feature.kernel.width,
         decay=feature.kernel.rate,
         span=math.inf if feature.span is None else feature.span,
-        ends_own_exposure=head.terminal or head.reset_by is not None,
+        ends_own_exposure=exposure.head.ends_own_exposure,
         taken=frozenset(map(plain_identity, taken)),
         **{"baseline": (base,), **settings},
     )

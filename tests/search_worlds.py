@@ -150,7 +150,7 @@ def random_problem(
         "stop": str(random.choice(["evidence", "optimal"])),
         "alpha": float(random.choice([0.05, 0.9])),
         "min_support": int(random.choice([1, 5])),
-        "within": bool(random.random() < 0.15) and not (risk.head.terminal or risk.head.reset_by is not None),
+        "within": bool(random.random() < 0.15) and not risk.head.ends_own_exposure,  # such heads are refused
         "kernels": int(random.choice([1, 3])),
         "taken": tuple(rules),
         **fixed,

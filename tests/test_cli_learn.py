@@ -293,6 +293,17 @@ def test_entities_stay_out_of_the_report_on_request(files: Path) -> None:
     assert with_names == {os.path.join("open", "report.html"), os.path.join("open", "report.json")}
 
 
+def test_a_report_drawn_again_shows_no_more_than_learning_did(files: Path) -> None:
+    done(*SHORT, "--out", "closed", "--no-entities")
+    page = files / "closed" / "report.html"
+    done("report", "closed")
+    assert not re.search(r"patient\d", page.read_text(encoding="utf-8"))
+    done("report", "closed", "suite.csv", "--periods", "suite.periods.csv")
+    assert not re.search(r"patient\d", page.read_text(encoding="utf-8"))
+    done("report", "closed", "--entities", "--out", "open.html")
+    assert re.search(r"patient\d", (files / "open.html").read_text(encoding="utf-8"))
+
+
 def test_folders_of_several_heads_are_safe_names() -> None:
     assert folders_of(["Y"], Path("out")) == [Path("out")]
     assert folders_of(["Y", "Z"], None) == [None, None]
@@ -527,7 +538,10 @@ def test_second_ctrl_c_ends_at_once_and_saves_nothing(files: Path, monkeypatch: 
         ("events.csv --head Y --span -1", "--span -1.0 excludes every match"),
         ("events.csv --head Y --baseline 6,3", "must be finite, positive and rising"),
         ("events.csv --head Y --search magic", "--search 'magic' is unknown; choose one of exact, brute"),
-        ("events.csv --head Y --terminal --heterogeneity entity", "use --heterogeneity 'none'"),
+        ("events.csv --head Y --terminal --heterogeneity entity", "use --heterogeneity 'gamma', or 'none'"),
+        ("events.csv --head Y --reset-by A --heterogeneity entity", "--heterogeneity 'entity' cannot be used for 'Y'"),
+        ("events.csv --head Y --terminal --within", "leave --within out"),
+        ("events.csv --head Y --reset-by A --within", "--within cannot be used for 'Y'"),
         ("events.csv --head Y --given-rules other.txt", "explains 'B', but --head names Y"),
         ("events.csv --head Y --given-rules missing.txt", 'There is no file "missing.txt" of rules'),
         ("events.csv --head Y --given-rules twice.txt", "this is the rule of line 1 again"),

@@ -167,6 +167,14 @@ def test_heads_that_contradict_themselves_are_refused(options: dict[str, object]
         Head(**options)  # type: ignore[arg-type]
 
 
+def test_heads_that_happen_once_or_until_a_reset_end_their_own_exposure() -> None:
+    assert [head.ends_own_exposure for head in (Head("Y"), Head("Y", terminal=True), Head("Y", reset_by="P"))] == [
+        False,
+        True,
+        True,
+    ]
+
+
 def test_shifting_time_shifts_the_exposure() -> None:
     instants = [(1.0, "P"), (2.0, "Y"), (3.0, "P"), (4.0, "Y")]
     head = Head("Y", reset_by="P")

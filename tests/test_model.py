@@ -5,15 +5,25 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import chronorule as cr
 import reference
-from chronorule.errors import ChronoruleError, DataWarning, FitWarning, OptionError, RuleError, UnknownPredicateError
+from chronorule.errors import (
+    ChronoruleError,
+    DataError,
+    DataWarning,
+    FitWarning,
+    OptionError,
+    RuleError,
+    UnknownPredicateError,
+)
 from chronorule.model import Study, weigh
 from chronorule.model.weighted_rule import format_table, per_unit
 from worlds import random_feature, random_log, random_rule, random_world
@@ -201,8 +211,6 @@ def test_terminal_heads_have_no_frailty_unless_nested() -> None:
     model = cr.reweigh("Y <- A", log, cr.Head("Y", terminal=True))
     assert model.heterogeneity == "none"
     assert any("cannot tell a frailty from a falling rate" in note for note in model.notes)
-    with pytest.raises(OptionError, match="'Y' is terminal, and one event an entity"):
-        cr.reweigh("Y <- A", log, cr.Head("Y", terminal=True), heterogeneity="entity")
     nested = cr.EventLog.from_columns(
         [log.entities[c] for c in np.repeat(np.arange(40), np.diff(log.offsets))],
         log.times,
@@ -213,6 +221,18 @@ def test_terminal_heads_have_no_frailty_unless_nested() -> None:
     model = cr.reweigh("Y <- A", nested, cr.Head("Y", terminal=True))
     assert model.heterogeneity == "gamma"
     assert model.rules[0].evidence.within_gain is None
+    for head in (cr.Head("Y", terminal=True), cr.Head("Y", reset_by="C")):
+        for one in (log, nested):
+            with pytest.raises(OptionError, match=r"'entity' cannot be used for 'Y': .* ends its own exposure, .* use"):
+                cr.reweigh("Y <- A", one, head, heterogeneity="entity")
+
+
+def test_rules_of_a_head_that_ends_its_own_exposure_are_not_tested_within_entities() -> None:
+    log = large_log(entities=200)
+    item = cr.reweigh("Y <- A < B", log, cr.Head("Y", reset_by="C")).rules[0]
+    assert item.label == "not tested"
+    assert item.to_dict()["within_gain"] is None
+    assert "n.t. = passes; when or who is not tested where heads end their own" in format_table([item])
 
 
 @pytest.mark.parametrize("heterogeneity", ["gamma", "none", "entity"])
@@ -292,6 +312,8 @@ def test_bad_calls_are_answered_in_one_sentence() -> None:
         (lambda: cr.reweigh("Y <- A", log, baseline=12), OptionError, "is not a list of times"),  # type: ignore[arg-type]
         (lambda: cr.reweigh("Y <- A", log, baseline="12"), OptionError, "'12' is not a list of times"),  # type: ignore[arg-type]
         (lambda: cr.reweigh([3], log), RuleError, "3 is no rule; give rules, or their text"),  # type: ignore[list-item]
+        (lambda: cr.reweigh(None, log), RuleError, "None holds no rules; give rules, or their text"),  # type: ignore[arg-type]
+        (lambda: cr.reweigh("Y <- A", {"entity": []}), DataError, "log is of type dict, not an EventLog"),  # type: ignore[arg-type]
         (lambda: cr.reweigh("rules.txt", log), RuleError, r"looks like the name of a file; .*read_text"),
         (lambda: Study(log, cr.Head("Y")).fit(["Y <- Aa"]), UnknownPredicateError, "Aa"),
         (lambda: model.intensity(large_log(entities=40), "p1", ["2150-01-01"]), OptionError, "log.notes.origin"),
@@ -333,3 +355,43 @@ def test_tiny_weights_are_shown() -> None:
         "0.001",
         "1.250",
     ]
+
+
+def test_a_weight_that_the_log_says_nothing_about_has_an_interval_without_end() -> None:
+    """Its standard error is in the thousands, and e to that is beyond the numbers of the machine."""
+    item = cr.WeightedRule(cr.parse_rule("Y <- A"), 7.0, 1677.0, 0.0, 0, None)
+    assert item.interval == (0.0, math.inf)
+    assert item.to_dict()["ratio_high"] is None
+    assert "0.00 to ∞" in format_table([item])
+    lowering = cr.WeightedRule(cr.parse_rule("Y <-| A"), 7.0, 1677.0, 0.0, 0, None)
+    assert lowering.interval == (0.0, math.inf)
+
+
+def test_columns_stay_apart_however_large_the_numbers() -> None:
+    item = cr.WeightedRule(cr.parse_rule("Y <- A"), 10.0, math.nan, 1e6, 123_456_789, None)
+    numbers = format_table([item]).splitlines()[2]
+    assert numbers.split() == ["10.000", "–", "2.2e4", "–", "123,456,789", "–", "1.00e+06"]
+    wide = cr.WeightedRule(cr.parse_rule("Y <- A"), 9.0, 0.5, 1.0, 5, None)
+    assert "8.1e3" in format_table([wide]) or "8,103.08" in format_table([wide])
+    assert all(len(line) <= 80 for line in format_table([item, wide]).splitlines())
+
+
+def test_matches_and_p_values_of_a_rule() -> None:
+    log, truth = cr.simulate("Y <- A < B  w = 1.0", predicates=3, entities=200, rates=0.1, seed=4)
+    item = cr.reweigh(truth.rules, log, "Y").rules[0]
+    done = cr.completions("Y <- A < B", log)
+    assert item.matches == done.multiplicity.sum()
+    assert item.entities == len(set(done.entity.tolist()))
+    assert item.evidence is not None
+    assert item.p_value == pytest.approx(stats.norm.sf(item.evidence.clustered_z), rel=1e-12)
+    lowering = replace(item, rule=cr.parse_rule("Y <-| A < B"))
+    assert lowering.p_value == pytest.approx(1 - item.p_value, rel=1e-12)
+
+
+def test_the_table_says_what_speaks_against_a_rule_within_entities() -> None:
+    log, truth = cr.simulate("Y <- A < B  w = 1.0", predicates=3, entities=200, rates=0.1, seed=4)
+    item = cr.reweigh(truth.rules, log, "Y").rules[0]
+    assert item.evidence is not None
+    marking = replace(item, evidence=replace(item.evidence, within_gain=0.1))
+    assert "against it" not in format_table([marking])
+    assert "against it: marks which entities" in format_table([marking], within=True)

@@ -18,12 +18,14 @@ from chronorule.execution import Threads
 from chronorule.grounding import Feature, Grounding, chain_bodies, compile_bodies, decay, window
 from chronorule.kernels import matching
 from chronorule.likelihood import build_segments, log_likelihood
+from chronorule.model import Study
 from chronorule.pricing import Evidence, Oracle, Rate, closed_form_gain
 from chronorule.pricing.effect import maximise
 from chronorule.rules.description import description_length
 from chronorule.rules.grammar import Grammar
 from chronorule.rules.language import parse_rule
 from chronorule.rules.rule import Rule
+from chronorule.simulate import simulate
 from worlds import World, random_feature, random_rule, random_world
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -285,8 +287,10 @@ def test_within_gain_z_and_support_written_out(seed: int) -> None:
     scale = math.sqrt(sum(s * s for s in surplus.values()))
     assert evidence.clustered_z * scale == pytest.approx(sum(surplus.values()), rel=1e-9, abs=1e-9)
     assert evidence.support == sum(n > 0 for n in on.values())
-    if world.exposure.head.terminal:
+    head = world.exposure.head
+    if head.terminal or head.reset_by is not None:
         assert evidence.within_gain is None
+        assert evidence.within_weight is None
         return
 
     def conditional(w: float) -> float:
@@ -308,6 +312,28 @@ def test_within_gain_z_and_support_written_out(seed: int) -> None:
     assert evidence.within_gain == pytest.approx(rise, rel=1e-8, abs=1e-8)
     for w in (0.0, 0.5, 1.0, 2.0, 4.0):
         assert conditional(w) - conditional(0.0) <= evidence.within_gain + 1e-8
+
+
+@pytest.mark.parametrize("head", [Head("Y"), Head("Y", reset_by="R"), Head("Y", terminal=True)], ids=str)
+def test_gain_within_entities_is_left_out_where_it_would_deceive(head: Head) -> None:
+    """On logs without rules, an exposure that ends at heads makes rules look within an entity as if they said when.
+
+    A gain of chance exceeds g in e^−g of logs at most (design 6), so that five of them exceed 20 in 2 of 100,000 cases.
+    """
+    told, apparent = 0.0, 0.0
+    rule = parse_rule("Y <- A")
+    for seed in range(5):
+        log = simulate([], head=head, base=-2.0, predicates=["A", "B", "R"], entities=400, seed=seed).log
+        study = Study(log, head)
+        oracle = study.oracle(study.fit([]))
+        evidence = oracle.evidence(rule)
+        heads = np.diff(study.exposure.head_offsets).astype(np.float64)
+        within, _ = oracle.effect(rule).within_gain(heads, oracle.expected_by_entity, log.group, 10.0)
+        assert evidence.within_gain == (None if head.ends_own_exposure else within)
+        told += evidence.gain
+        apparent += within
+    assert told < 20
+    assert (apparent > 20) == head.ends_own_exposure
 
 
 @pytest.mark.parametrize("text", ["Y <- A", "Y <- A < B", "Y <-| A", "Y <- Smokes"])

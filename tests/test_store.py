@@ -496,9 +496,10 @@ def test_defect_of_the_rules_file(folder: Path, pattern: str, replacement: str, 
     edit(folder, lambda text: re.sub(pattern, replacement.replace("\\", r"\\"), text, count=1))
     with pytest.raises((ModelError, RuleError), match=sentence) as caught:
         cr.load(folder)
-    assert "rules.toml" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert str(caught.value).endswith((".", "?"))
+    sentence = caught.value.message if isinstance(caught.value, RuleSyntaxError) else str(caught.value)
+    assert "rules.toml" in sentence
+    assert "\n" not in sentence
+    assert sentence.endswith((".", "?"))
 
 
 def test_rule_that_does_not_parse_is_pointed_at(folder: Path) -> None:

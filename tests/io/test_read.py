@@ -219,6 +219,11 @@ class TestColumns:
         with pytest.raises(DataError, match=r'more than one column named "event"'):
             read_events(twice)
 
+    @pytest.mark.parametrize("role", ["entity", "time", "event", "group"])
+    def test_columns_are_named_by_text(self, role: str) -> None:
+        with pytest.raises(OptionError, match=f"{role}=3 names no column; give its name as text"):
+            read_events(COLUMNS, **{role: 3})  # type: ignore[arg-type]
+
     def test_one_column_for_two_things_is_refused(self) -> None:
         with pytest.raises(OptionError, match=r'named for two things .*event="entity"'):
             read_events(COLUMNS, event="entity")

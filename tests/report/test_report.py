@@ -274,7 +274,7 @@ def test_a_log_without_exposure() -> None:
 @pytest.mark.parametrize("heterogeneity", ["gamma", "none", "entity"])
 def test_every_kind_of_model(kernel: str, kind: Any, heterogeneity: Any) -> None:
     log = simulated(entities=60, static={"Old": 0.4})
-    head = Head("Y", reset_by="D") if kind == "count" else Y
+    head = Head("Y", reset_by="D") if kind == "count" and heterogeneity != "entity" else Y
     model = cr.reweigh(
         ["Y <- A < B", "Y <-| C", "Y <- A & Old", "Y <- Old"], log, head, kernel=kernel, feature=kind,
         heterogeneity=heterogeneity, baseline=[5.0, 10.0],
@@ -288,6 +288,16 @@ def test_terminal_heads() -> None:
     log = simulated(entities=60)
     text = whole_page(cr.reweigh("Y <- A < B", log, Head("Y", terminal=True)), log).text
     assert "happens once" in text
+
+
+def test_heads_that_end_their_own_exposure_leave_open_when_or_who() -> None:
+    log = simulated()
+    model = cr.reweigh("Y <- A < B", log, Head("Y", reset_by="D"))
+    [told] = report_records(model, log)["rules"]
+    assert (told["label"], told["says"], told["within_gain"]) == ("not tested", "when or who: not tested", None)
+    text = whole_page(model, log).text
+    assert "A head that ends its own time at risk" in text
+    assert "Gain within" not in text
 
 
 def test_a_hundred_rules_with_long_names() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from chronorule.errors import OptionError, UnknownPredicateError
+from chronorule.events import Head
+from chronorule.model import Study
 from chronorule.pricing import Evidence
 from chronorule.rules import Grammar, parse_rule
 from chronorule.search import Budget, Certificate, Outcome, Subproblem, Task
@@ -166,6 +168,17 @@ def test_task_and_prices_are_about_one_head() -> None:
     posed = by_hand([(1, "A"), (2, "Y")], {"body": ("A",), "max_length": 1})
     with pytest.raises(OptionError, match="task is about 'Z', but the prices are those of 'Y'"):
         Subproblem(replace(posed.problem.task, head="Z"), posed.problem.oracle, lambda rules: [])
+
+
+@pytest.mark.parametrize("head", [Head("Y", terminal=True), Head("Y", reset_by="A")], ids=["terminal", "reset"])
+def test_within_is_refused_where_heads_end_their_own_exposure(head: Head) -> None:
+    log = by_hand([(1, "A"), (2, "Y")], {"body": ("A",), "max_length": 1}).problem.oracle.grounding.log
+    study = Study(log, head)
+    task = Task("Y", Grammar(body=("A",), max_length=1), within=True)
+    with pytest.raises(
+        OptionError, match=r"within=True cannot be used for 'Y': .* ends its own exposure.* leave within out"
+    ):
+        Subproblem(task, study.oracle(study.fit([])), lambda rules: [])
 
 
 def test_grammar_and_log_agree_on_what_has_a_time() -> None:

@@ -71,14 +71,13 @@ def demo(out: Path) -> None:
 
 
 def learner() -> RuleLearner:
-    """How the demo learns: rules that hold within the patients. docs/demo-data.md says why so."""
+    """How the demo learns; docs/demo-data.md says why so."""
     return chronorule.RuleLearner(
         chronorule.Head(HEAD, reset_by=RESET_BY),
         grammar=chronorule.Grammar(max_length=LONGEST, signs=(1, -1)),
         given_rules=KNOWN,
         kernel=chronorule.window(WINDOW),
         baseline=CUTS,
-        within=True,
     )
 
 
@@ -93,7 +92,7 @@ def introduction(log: EventLog) -> str:
         f"Given beforehand is a rule that is known: urine that has just recovered often falls again ({KNOWN}). Looked "
         f"for is what else raises or lowers the rate of {HEAD} for {WINDOW} hours: rules of up to {LONGEST} of the "
         f"{log.n_predicates - 2} other predicates (states, treatments, traits of the patient), one before the other or "
-        "at once, that hold in each patient compared with the rest of that patient's own stays.",
+        "at once. Patients may differ in their base rate.",
     ]
     return "\n\n".join(textwrap.fill(part, COLUMNS) for part in told)
 
@@ -134,7 +133,7 @@ def by_hand(events: Path, known: Path) -> str:
         f"  chronorule learn {shlex.quote(str(events))} \\\n"
         f"    --head {HEAD} --reset-by {RESET_BY} \\\n"
         f"    --given-rules {shlex.quote(str(known))} --max-length {LONGEST} --signs both \\\n"
-        f"    --kernel window:{WINDOW} --baseline {','.join(map(str, CUTS))} --within"
+        f"    --kernel window:{WINDOW} --baseline {','.join(map(str, CUTS))}"
     )
 
 

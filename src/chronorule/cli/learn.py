@@ -144,8 +144,8 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
     default="gamma",
     show_default=True,
     section=MODEL,
-    help="Base rates of entities: spread by a gamma law, alike, or one for each. If all were taken as alike, rules "
-    "would be found that only mark the sick.",
+    help="Base rates of entities: spread by a gamma law, alike, or one for each (not with --terminal or --reset-by). "
+    "If all were taken as alike, rules would be found that only mark the sick.",
 )
 @option(
     "--baseline",
@@ -177,7 +177,8 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
     "--within",
     is_flag=True,
     section=EVIDENCE,
-    help="Take only rules that say when a head comes, each entity compared with itself; none that only marks in whom.",
+    help="Take only rules that say when a head comes, each entity compared with itself; none that only marks in whom. "
+    "Not with --terminal or --reset-by, where a head ends the time that would be compared.",
 )
 @option(
     "--honest",
@@ -377,7 +378,8 @@ def keep(model: RuleModel, log: EventLog, events: EventFile, folder: Path | None
         report = chronorule.write_report(model, log, folder / REPORT, entities=entities, records=folder / RECORDS)
     except DataError as problem:
         raise DataError(f'The model is saved in "{folder}", but not its report: {problem}') from None
-    return [folder / "rules.toml", folder / "manifest.json", folder / JOURNAL, *report, remember(folder, events, log)]
+    source = remember(folder, events, log, entities)
+    return [folder / "rules.toml", folder / "manifest.json", folder / JOURNAL, *report, source]
 
 
 def show(models: list[RuleModel], as_json: bool, several: bool) -> None:

@@ -71,6 +71,8 @@ PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bThe prefix (holds|orders)\b", r"--start-with \1"),
     (r"\bA prefix of\b", "--start-with with"),
     (r"\bset (repeats|partial_orders)=True", lambda found: f"give --{found[1].replace('_', '-')}"),
+    (r"\bwithin=True\b", "--within"),
+    (r"\bleave within out\b", "leave --within out"),
     (r"\bin relations\b", "in --relations"),
     (r"\binto required\b", "into --must-include"),
     (r"\bname another journal, or remove this one to begin anew\b", "choose another --out, or begin anew with --fresh"),

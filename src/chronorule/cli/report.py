@@ -10,7 +10,7 @@ import chronorule
 from chronorule.cli.options import OUTPUT, Command, EventFile, option, reads_events_if_named
 from chronorule.cli.output import check_writable, names_in, progress, say, written
 from chronorule.cli.places import REPORT
-from chronorule.cli.source import recall
+from chronorule.cli.source import recall, shows_entities
 
 
 @click.command(cls=Command)
@@ -32,12 +32,15 @@ from chronorule.cli.source import recall
     help="Where the same goes as JSON, for programs.  [default: beside the page]",
 )
 @option(
-    "--no-entities",
-    is_flag=True,
+    "--entities/--no-entities",
+    "entities",
+    default=None,
     section=OUTPUT,
-    help="Keep all that belongs to a single entity, its name and its events, out of both.",
+    help="Show single entities, or keep their names and events out of both.  [default: as it was learned]",
 )
-def report(model: Path, events: EventFile | None, out: Path | None, records: Path | None, no_entities: bool) -> None:
+def report(
+    model: Path, events: EventFile | None, out: Path | None, records: Path | None, entities: bool | None
+) -> None:
     """Show a saved model on one page of HTML.
 
     MODEL is the folder that learning wrote, EVENTS the log to show it on. Without
@@ -61,8 +64,9 @@ def report(model: Path, events: EventFile | None, out: Path | None, records: Pat
     learned = chronorule.load(model)
     for file in (page, told):
         check_writable(file)
+    shown = shows_entities(model) if entities is None else entities
     log = recall(model) if events is None else events.read()
     before = {file: names_in(file.parent) for file in (page, told)}
     with progress("drawing (the first time on a machine, compiling takes some seconds)"):
-        files = chronorule.write_report(learned, log, page, entities=not no_entities, records=told)
+        files = chronorule.write_report(learned, log, page, entities=shown, records=told)
     say(written(files, {file.name for file in files if file.name in before[file]}))

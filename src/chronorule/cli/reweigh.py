@@ -61,7 +61,7 @@ HETEROGENEITIES = ("gamma", "none", "entity")
     default="gamma",
     show_default=True,
     section=MODEL,
-    help="Base rates of entities: spread by a gamma law, alike, or one for each.",
+    help="Base rates of entities: spread by a gamma law, alike, or one for each (not with --terminal or --reset-by).",
 )
 @option(
     "--baseline",

@@ -20,15 +20,16 @@ FORMAT = 1
 FILES = ("path", "periods", "static")
 
 
-def remember(folder: Path, events: EventFile, log: EventLog) -> Path:
+def remember(folder: Path, events: EventFile, log: EventLog, entities: bool = True) -> Path:
     """Write into the folder of a model which file its events came from and how it was read; the file written.
 
     Files are named as seen from the folder, so that both may move together, and no more of the machine is told.
+    `entities` says whether reports may show single ones.
     """
     told = asdict(events)
     places = {name: _from(folder, told[name]) for name in FILES if told[name] is not None}
     file = folder / SOURCE
-    record = {"format": FORMAT, "fingerprint": log.fingerprint, **told, **places}
+    record = {"format": FORMAT, "fingerprint": log.fingerprint, "entities": entities, **told, **places}
     write_text(file, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     return file
 
@@ -49,6 +50,12 @@ def recall(folder: Path) -> EventLog:
     return log
 
 
+def shows_entities(folder: Path) -> bool:
+    """Whether reports of the model in a folder may show single entities, unless they are told otherwise."""
+    file = folder / SOURCE
+    return not file.exists() or bool(_record(file, "say --entities or --no-entities.")["entities"])
+
+
 def _from(folder: Path, file: str) -> str:
     """The way from a folder to a file; the whole path where there is none, as from one drive to another."""
     try:
@@ -65,7 +72,7 @@ def _record(file: Path, advice: str) -> dict[str, Any]:
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is no JSON"
         raise DataError(f'"{file}" cannot be read ({reason}); {advice}') from None
-    wanted = {"format", "fingerprint", *(field.name for field in fields(EventFile))}
+    wanted = {"format", "fingerprint", "entities", *(field.name for field in fields(EventFile))}
     if not isinstance(found, dict) or set(found) != wanted or found["format"] != FORMAT or not _is_typed(found):
         raise DataError(
             f'"{file}" does not say how to read the events of the model as this version writes it; {advice}'
@@ -74,7 +81,8 @@ def _record(file: Path, advice: str) -> dict[str, Any]:
 
 
 def _is_typed(found: dict[str, Any]) -> bool:
-    texts = {name: value for name, value in found.items() if name not in ("format", "resolution")}
+    texts = {name: value for name, value in found.items() if name not in ("format", "resolution", "entities")}
     needed = isinstance(found["path"], str) and isinstance(found["separator"], str)
     number = isinstance(found["resolution"], int | float) and not isinstance(found["resolution"], bool)
-    return needed and number and all(value is None or isinstance(value, str) for value in texts.values())
+    switch = isinstance(found["entities"], bool)
+    return needed and number and switch and all(value is None or isinstance(value, str) for value in texts.values())

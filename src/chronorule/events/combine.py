@@ -100,7 +100,9 @@ def split(log: EventLog, test: float, seed: int) -> tuple[EventLog, EventLog]:
             "a test needs at least two."
         )
     held_out = min(max(round(test * log.n_groups), 1), log.n_groups - 1)
-    drawn = np.random.default_rng(seed).permutation(log.n_groups)[:held_out]
+    # by name: the order in which rows or a table of periods bring the groups does not matter
+    by_name = np.array(sorted(range(log.n_groups), key=lambda group: log.groups[group]))
+    drawn = by_name[np.random.default_rng(seed).permutation(log.n_groups)[:held_out]]
     in_test = np.zeros(log.n_groups, np.bool_)
     in_test[drawn] = True
     mask = in_test[log.group]

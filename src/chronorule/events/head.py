@@ -43,6 +43,15 @@ class Head:
                 "name the predicate in reset_by, or leave at_risk_from_start out."
             )
 
+    @property
+    def ends_own_exposure(self) -> bool:
+        """Whether an occurrence ends the time at risk, for good or until the reset.
+
+        Where a head stands in that time then says nothing: the time ends with it. So comparing an entity with itself,
+        which takes the exposure as given, is not to be had (design 6).
+        """
+        return self.terminal or self.reset_by is not None
+
 
 @dataclass(frozen=True, eq=False)
 class Exposure:

@@ -74,6 +74,8 @@ def open_source(source: Any, separator: str) -> Source:
 
 def as_path(name: str | os.PathLike[str]) -> Path:
     """The path of a file as a person names it."""
+    if not isinstance(name, str | os.PathLike):
+        raise DataError(f"{name!r} is no path of a file; give the path as text.")
     path = Path(os.fspath(name))
     if "\0" in str(path):
         raise DataError(f"The name {str(path)!r} holds a zero byte, which no file has in its name; correct it.")
@@ -282,6 +284,9 @@ class ArrowSource:
 
 def choose_columns(source: Source, wanted: Mapping[str, str | None], what: str) -> dict[str, str]:
     """The column for each role: the one named by the option, else one called like the role."""
+    for role, name in wanted.items():
+        if name is not None and not isinstance(name, str):
+            raise OptionError(f"{role}={name!r} names no column; give its name as text.")
     chosen = {role: role if name is None else name for role, name in wanted.items()}
     missing = {role: name for role, name in chosen.items() if name not in source.names}
     if missing:

@@ -17,7 +17,7 @@ import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from chronorule.errors import DataError
-from chronorule.events.log import EventLog
+from chronorule.events.log import EventLog, checked_log
 from chronorule.io.source import METADATA, as_path, companion, one_line, quoted, stem_and_suffix
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
@@ -30,6 +30,7 @@ def write_events(log: EventLog, path: str | os.PathLike[str]) -> list[Path]:
     resolution, vocabulary, groups and origin travel inside the Parquet file, and `read_events` finds all of them.
     CSV holds the tables alone: name the files beside it, unit and resolution when reading. Returns the files written.
     """
+    checked_log(log, "log")
     path = as_path(path)
     _, suffix = stem_and_suffix(path)
     if suffix not in SUFFIXES:

@@ -27,7 +27,7 @@ from chronorule.pricing import Objective
 from chronorule.rules import Rule
 from chronorule.rules.grammar import Grammar
 from chronorule.search import Search, search_of
-from chronorule.search.base import Stop, Task
+from chronorule.search.base import Stop, Task, refuse_within
 
 Heads = str | Head | Sequence[str | Head]
 
@@ -141,6 +141,8 @@ class RuleLearner:
             raise OptionError(f"A RuleLearner learns from an EventLog, not from {type(log).__name__}; use read_events.")
         heads = _heads(self.head)
         self._check()
+        for head in heads if self.within else ():
+            refuse_within(head)
         if journal is not None and len(heads) > 1:
             raise OptionError("A journal is of one head; learn the heads one by one to keep journals.")
         allowance = Allowance(self.time_limit, stop)

@@ -20,7 +20,13 @@ from chronorule.model.history import Round
 from chronorule.model.records import Alike
 from chronorule.model.residuals import Expectation
 from chronorule.model.weighted_rule import WeightedRule, finite, format_table, known, number
-from chronorule.model.words import learning_words, paragraph, suggestive_table
+from chronorule.model.words import (
+    honest_words,
+    learning_words,
+    paragraph,
+    searched_before_the_last_change,
+    suggestive_table,
+)
 from chronorule.rules import format_rule
 from chronorule.rules.grammar import Grammar
 from chronorule.search.base import Certificate
@@ -156,6 +162,14 @@ class RuleModel(Alike):
         statics = np.concatenate([log.statics, np.zeros(len(missing), np.bool_)])
         return replace(log, predicates=log.predicates + missing, statics=statics)
 
+    @property
+    def proved(self) -> bool:
+        """Whether no other rule of the grammar passes: the last search saw all of them, at these very rules."""
+        proof = self.certificate
+        return (
+            proof is not None and proof.optimal and proof.incumbent <= 0 and not searched_before_the_last_change(self)
+        )
+
     # ---- kept in a folder
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -237,9 +251,11 @@ class RuleModel(Alike):
     def __str__(self) -> str:
         parts = [self.summary()]
         if self.rules:
-            parts.append(format_table(self.rules))
+            parts.append(format_table(self.rules, within=bool(self.options.get("within"))))
         elif self.grammar is not None:
             parts.append("no rule is in the model: the base rate is all that it says.")
+        if self.rules and self.options.get("honest"):
+            parts.append(paragraph(honest_words(self)))
         learned = "\n".join(map(paragraph, learning_words(self)))
         if learned:
             parts.append(learned)

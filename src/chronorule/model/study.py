@@ -60,10 +60,11 @@ class Study:
             raise OptionError(
                 f"heterogeneity='{self.heterogeneity}' is unknown; choose one of {', '.join(HETEROGENEITIES)}."
             )
-        if self.heterogeneity == "entity" and self.head.terminal and not self._nested:
+        if self.heterogeneity == "entity" and self.head.ends_own_exposure:
             raise OptionError(
-                f"'{self.head.name}' is terminal, and one event an entity cannot tell a free base rate from the "
-                "weights; use heterogeneity='none', or give groups that hold several entities."
+                f"heterogeneity='entity' cannot be used for '{self.head.name}': a head that is terminal or reset ends "
+                "its own exposure, so that beside free base rates rules seem to say when it comes even where none "
+                "does; use heterogeneity='gamma', or 'none'."
             )
         object.__setattr__(self, "exposure", exposure(self.log, self.head))
         object.__setattr__(self, "grounding", Grounding(self.log, self.feature))

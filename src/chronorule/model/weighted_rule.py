@@ -30,6 +30,8 @@ class WeightedRule(Alike):
     gain: float  # nats that the whole model loses without the rule
     heads: int | None  # heads while the rule is on
     evidence: Evidence | None  # at the λ of the model without the rule, everything else held
+    entities: int | None = None  # in which the body matched,
+    matches: float | None = None  # and how many matches there are in all
     alpha: float = 0.05  # chance of a false discovery that is taken, and
     min_support: int = 5  # groups that are asked for: what the rule is held to
 
@@ -52,6 +54,17 @@ class WeightedRule(Alike):
     def support(self) -> int | None:
         """Groups with a head while the rule is on; for a rule that lowers the rate, groups that expect one."""
         return None if self.evidence is None else self.evidence.support
+
+    @property
+    def p_value(self) -> float:
+        """Chance that groups without the rule agree so well that it holds: one-sided, from the clustered z.
+
+        It means what it says only of a rule that was not chosen on these data: one given beforehand, or learned with
+        `honest=True`.
+        """
+        return (
+            math.nan if self.evidence is None else math.erfc(self.sign * self.evidence.clustered_z / math.sqrt(2)) / 2
+        )
 
     @property
     def label(self) -> RuleLabel:
@@ -80,6 +93,7 @@ class WeightedRule(Alike):
             "observed": math.nan if seen is None else seen.observed,
             "expected": math.nan if seen is None else seen.expected,
             "clustered_z": math.nan if seen is None else seen.clustered_z,
+            "p_value": self.p_value,
         }
         return {
             "rule": self.rule.key,
@@ -88,6 +102,8 @@ class WeightedRule(Alike):
             "within_gain": None if seen is None or seen.within_gain is None else known(seen.within_gain),
             "heads": self.heads,
             "support": self.support,
+            "entities": self.entities,
+            "matches": self.matches,
             "label": self.label,
             "objections": list(self.objections()),
         }
@@ -95,14 +111,19 @@ class WeightedRule(Alike):
     @property
     def ratio(self) -> float:
         """e^(sign·w): by how much the rate is multiplied for each unit of φ."""
-        return math.exp(self.sign * self.weight)
+        return _exp(self.sign * self.weight)
 
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of the rate ratio, from the standard error of the weight."""
         low, high = (self.sign * (self.weight + z * self.stderr) for z in (-Z_95, Z_95))
         low, high = sorted((low, high)) if math.isfinite(self.stderr) else (low, high)
-        return math.exp(low), math.exp(high)
+        return _exp(low), _exp(high)
+
+
+def _exp(power: float) -> float:
+    """e^power; infinite beyond the numbers of this machine, where a weight's standard error is in the hundreds."""
+    return math.exp(power) if power < 709 else math.inf
 
 
 def known(value: float) -> float | None:
@@ -135,6 +156,11 @@ def per_unit(value: float) -> str:
     return f"{value:.1e}" if 0 < abs(value) < 0.0005 else number(value, 3)
 
 
+def short(value: float) -> str:
+    """A rate ratio, whose interval must fit its column: in two digits where it is in the thousands."""
+    return f"{value:.1e}".replace("e+0", "e").replace("e+", "e") if 9_999.5 <= value < math.inf else number(value)
+
+
 def count(value: int | None) -> str:
     """A count as the table shows it."""
     return "–" if value is None else f"{value:,}"
@@ -143,17 +169,29 @@ def count(value: int | None) -> str:
 SAYS: dict[RuleLabel, tuple[str, str]] = {
     "says when": ("when", "tells when a head comes"),
     "marks which entities": ("who", "tells only in whom heads are frequent"),
-    "not tested": ("n.t.", "passes; when or who is not tested for a terminal head"),
+    "not tested": ("n.t.", "passes; when or who is not tested where heads end their own exposure"),
     "does not pass": ("–", "does not pass"),
     "not fitted": ("", ""),
 }
-HEADER = f"{'weight':>10}{'s.e.':>8}{'rate ×':>9}{'95 % interval':>17}{'heads':>9}{'groups':>8}{'gain':>10}{'says':>6}"
+NAMES = ("weight", "s.e.", "rate ×", "95 % interval", "heads", "groups", "gain", "says")
+WIDTHS = (10, 8, 9, 17, 9, 8, 10, 6)
+HEADER = "".join(f"{name:>{width}}" for name, width in zip(NAMES, WIDTHS, strict=True))
 
 
-def format_table(rules: Sequence[WeightedRule], unicode: bool = True) -> str:
+def _numbers(item: WeightedRule) -> str:
+    """A rule's numbers under the header, kept apart where they are too wide for their columns."""
+    low, high = item.interval
+    span = "–" if math.isnan(item.stderr) else f"{short(low)} to {short(high)}"
+    cells = [per_unit(item.weight), per_unit(item.stderr), short(item.ratio), span]
+    cells += [count(item.heads), count(item.support), number(item.gain, 1), SAYS[item.label][0]]
+    return "".join(f" {cell:>{width - 1}}" for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()
+
+
+def format_table(rules: Sequence[WeightedRule], unicode: bool = True, within: bool = False) -> str:
     """The rules with their numbers in at most 80 columns: a rule's text, then its numbers under the header.
 
-    `gain` is in nats. What the words under `says` mean, and what speaks against a rule, is printed where they occur.
+    `gain` is in nats. What the words under `says` mean, and what speaks against a rule, is printed where they occur;
+    `within` says that rules were asked to hold within entities.
     """
     lines = [HEADER]
     for place, item in enumerate(rules, start=1):
@@ -164,14 +202,9 @@ def format_table(rules: Sequence[WeightedRule], unicode: bool = True) -> str:
         lines += textwrap.wrap(
             text, 80, initial_indent=lead, subsequent_indent=" " * 9, break_long_words=True, break_on_hyphens=False
         )
-        low, high = item.interval
-        span = "–" if math.isnan(item.stderr) else f"{number(low)} to {number(high)}"
-        lines.append(
-            f"{per_unit(item.weight):>10}{per_unit(item.stderr):>8}{number(item.ratio):>9}{span:>17}"
-            f"{count(item.heads):>9}{count(item.support):>8}{number(item.gain, 1):>10}{SAYS[item.label][0]:>6}".rstrip()
-        )
-        if item.objections():
-            against = f"against it: {'; '.join(item.objections())}"
+        lines.append(_numbers(item))
+        if objections := item.objections(within):
+            against = f"against it: {'; '.join(objections)}"
             lines += textwrap.wrap(against, 80, initial_indent=" " * 5, subsequent_indent=" " * 7)
     labels = {item.label for item in rules} - {"not fitted"}
     words = [f"{word} = {meaning}" for label, (word, meaning) in SAYS.items() if label in labels]

@@ -68,6 +68,12 @@ def searched_before_the_last_change(model: RuleModel) -> bool:
     return bool(model.rounds) and model.rounds[-1].certificate == model.certificate
 
 
+def honest_words(model: RuleModel) -> str:
+    """How likely rules without truth agree so well with the half of the groups that did not choose them."""
+    values = [f"{place}: {item.p_value:.2g}" for place, item in enumerate(model.rules, start=1)]
+    return f"p-values, one-sided, in the half that did not choose the rules: {', '.join(values)}."
+
+
 def suggestive_table(model: RuleModel) -> str:
     """The best rules that were not admitted, under a heading that says what they are."""
     shown = model.suggestive[:MOST_SUGGESTIVE]
@@ -77,7 +83,7 @@ def suggestive_table(model: RuleModel) -> str:
         f"suggestive rules: the best that were not admitted, each weighed {beside}. Nothing is certified about them."
     )
     more = f"\n\nand {left} more, in the model's suggestive rules" if left else ""
-    return f"{heading}\n\n{format_table(shown)}{more}"
+    return f"{heading}\n\n{format_table(shown, within=bool(model.options.get('within')))}{more}"
 
 
 def counted(count: int, one: str) -> str:

@@ -83,7 +83,7 @@ def weigh_evidence(
     unit: Int32,
     charge: float,
     largest_weight: float,
-    terminal: bool,
+    ends_own_exposure: bool,
     description_length: float,
 ) -> Evidence:
     """The evidence for a rule from what its feature meets; `unit` is each entity's group (design 6)."""
@@ -91,8 +91,10 @@ def weigh_evidence(
     expected = effect.sign * slope
     on = effect.heads_on if effect.sign > 0 else expected
     gain, weight = effect.gain(charge, largest_weight)
-    # a terminal head ends its own exposure, so that its place within the exposure says nothing
-    within = None if terminal else effect.within_gain(heads_by_entity, expected_by_entity, unit, largest_weight)
+    # given their number, such heads stand late in their exposure whatever went before
+    within = (
+        None if ends_own_exposure else effect.within_gain(heads_by_entity, expected_by_entity, unit, largest_weight)
+    )
     return Evidence(
         rule=rule,
         observed=float(effect.observed.sum()),

@@ -259,6 +259,6 @@ class Oracle:
             unit=self.unit,
             charge=self.penalty * rule.length,
             largest_weight=self.largest_weight,
-            terminal=self.exposure.head.terminal,
+            ends_own_exposure=self.exposure.head.ends_own_exposure,
             description_length=length,
         )

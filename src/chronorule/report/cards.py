@@ -99,13 +99,24 @@ def _numbers(records: Record, rule: Record) -> str:
         ("Rate ratio", f'×{number(rule["ratio"])} <span class="soft">({interval(rule)})</span>'),
         ("Heads while it counts", _whole(rule["heads"])),
         ("In groups" if grouped else "In entities", _whole(rule["support"])),
+        ("Matches", _matches(rule)),
         ("Gain", _tenths(rule["gain"]) + " nats" + _charge(rule)),
         ("Without the rule", f"{number(on['expected_without'])} heads expected, {on['observed']:,} observed"),
         ("Clustered z", _tenths(rule["clustered_z"])),
     ]
+    if records["options"].get("honest") or rule["given"]:
+        pairs.append(("p-value, one-sided", "–" if rule["p_value"] is None else f"{rule['p_value']:.2g}"))
     if rule["within_gain"] is not None:
         pairs.append(("Gain within", _tenths(rule["within_gain"]) + " nats"))
     return facts(pairs) + f'<p class="soft">{escape(rule["says_meaning"])}</p>'
+
+
+def _matches(rule: Record) -> str:
+    if rule["matches"] is None:
+        return "–"
+    entities = rule["entities"]
+    where = f'<span class="soft">in {entities:,} {"entity" if entities == 1 else "entities"}</span>'
+    return f"{rule['matches']:,.0f} {where}" if rule["matches"] < 1e12 else f"{rule['matches']:.2g} {where}"
 
 
 def _whole(value: int | None) -> str:

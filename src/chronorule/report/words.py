@@ -24,8 +24,8 @@ SAYS: dict[RuleLabel, tuple[str, str]] = {
     ),
     "not tested": (
         "when or who: not tested",
-        "A head that happens once cannot be compared within one entity: whether the rule tells when it comes, or "
-        "only to whom, is not tested.",
+        "A head that ends its own time at risk, as it happens once or not again until a reset, cannot be compared "
+        "within one entity: whether the rule tells when the head comes, or only in whom, is not tested.",
     ),
     "does not pass": ("does not pass", "The evidence on this log is not enough to tell it from chance."),
     "not fitted": ("not fitted", "A person gave it its weight after the last fit: nothing else is known of it."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 from chronorule.errors import GrammarError
@@ -351,17 +351,21 @@ def _relations(relations: Iterable[str], partial_orders: bool) -> tuple[str, ...
 
 def _signs(signs: Iterable[int]) -> tuple[int, ...]:
     given = tuple(signs) if isinstance(signs, Iterable) else ()
-    if not given or len(set(given)) < len(given) or any(sign not in (1, -1) for sign in given):
+    known = all(isinstance(sign, Real) and sign in (1, -1) for sign in given)
+    if not given or not known or len(set(given)) < len(given):
         raise GrammarError(f"signs is (1,), (-1,) or (1, -1), not {signs!r}.")
     return tuple(sign for sign in (1, -1) if sign in given)
 
 
-def _pairs(pairs: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+def _pairs(pairs: Iterable[Iterable[str]]) -> tuple[tuple[str, str], ...]:
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise GrammarError(f"forbidden_pairs is a list of pairs of names, not {pairs!r}; write [(one, other)].")
     found: list[tuple[str, str]] = []
     for pair in pairs:
-        if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+        names = () if isinstance(pair, str) or not isinstance(pair, Iterable) else tuple(pair)
+        if len(names) != 2 or names[0] == names[1]:
             raise GrammarError(f"forbidden_pairs holds pairs of two different names, not {pair!r}.")
-        one, other = sorted(_names("forbidden_pairs", pair))
+        one, other = sorted(_names("forbidden_pairs", names))
         if (one, other) not in found:
             found.append((one, other))
     return tuple(found)

@@ -15,6 +15,7 @@ from numbers import Real
 from typing import Literal, Protocol
 
 from chronorule.errors import OptionError
+from chronorule.events import Head
 from chronorule.pricing import Evidence, Objective, Oracle
 from chronorule.rules import Rule
 from chronorule.rules.grammar import Grammar
@@ -166,6 +167,15 @@ class Outcome:
         return self.found[0] if self.found else None
 
 
+def refuse_within(head: Head) -> None:
+    """Refuse heads that cannot be compared within an entity, since they end their own exposure (design 6)."""
+    if head.ends_own_exposure:
+        raise OptionError(
+            f"within=True cannot be used for '{head.name}': a head that is terminal or reset ends its own exposure, so "
+            "that compared within an entity rules seem to say when it comes even where none does; leave within out."
+        )
+
+
 @dataclass(frozen=True)
 class Subproblem:
     """A task at the λ in force. `reweigh` tells the weights that rules would get beside those of the model."""
@@ -175,9 +185,11 @@ class Subproblem:
     reweigh: Callable[[Sequence[Rule]], Sequence[float]]
 
     def __post_init__(self) -> None:
-        log, head = self.oracle.grounding.log, self.oracle.exposure.head.name
-        if self.task.head != head:
-            raise OptionError(f"The task is about '{self.task.head}', but the prices are those of '{head}'.")
+        log, head = self.oracle.grounding.log, self.oracle.exposure.head
+        if self.task.head != head.name:
+            raise OptionError(f"The task is about '{self.task.head}', but the prices are those of '{head.name}'.")
+        if self.task.within:
+            refuse_within(head)
         for name in self.task.grammar.library:
             if log.is_static(log.code(name)) != (name in self.task.grammar.statics):
                 raise OptionError(

@@ -16,7 +16,7 @@ from chronorule.search.slow.relations import Body, Identity, body_of, identity
 def case_of(problem: Subproblem) -> Case:
     """All that a subproblem says."""
     task, oracle = problem.task, problem.oracle
-    rate, feature, head = oracle.rate, oracle.grounding.feature, oracle.exposure.head
+    rate, feature = oracle.rate, oracle.grounding.feature
     return Case(
         entities=tuple(
             entities_of(oracle.grounding.log, oracle.exposure, oracle.unit.tolist(), rate.multiplier.tolist())
@@ -39,7 +39,7 @@ def case_of(problem: Subproblem) -> Case:
         alpha=task.alpha,
         min_support=task.min_support,
         within=task.within,
-        ends_own_exposure=head.terminal or head.reset_by is not None,
+        ends_own_exposure=oracle.exposure.head.ends_own_exposure,
         kernels=task.kernels,
         taken=frozenset(map(plain_identity, task.taken)),
     )
