@@ -314,6 +314,17 @@ def test_within_gain_z_and_support_written_out(seed: int) -> None:
         assert conditional(w) - conditional(0.0) <= evidence.within_gain + 1e-8
 
 
+def test_a_window_that_ends_where_the_exposure_begins_is_no_support() -> None:
+    """It ends a few roundings late, so that whoever falls on its end counts; but nobody was at risk while it was on."""
+    log = EventLog.from_columns(
+        ["a", "a", "b", "b"], np.array([0.0, 7.0, 1.0, 7.0]), ["A", "Y", "A", "Y"], periods=(5.0, 10.0)
+    )
+    risk = exposure(log, Head("Y"))
+    rate = Rate.of(risk, (), (), (), [], [-1.0], np.ones(2))
+    oracle = Oracle(Grounding(log, Feature("exists", window(5.0))), risk, rate, unit=log.group)
+    assert oracle.evidence(parse_rule("Y <-| A")).support == 1
+
+
 @pytest.mark.parametrize("head", [Head("Y"), Head("Y", reset_by="R"), Head("Y", terminal=True)], ids=str)
 def test_gain_within_entities_is_left_out_where_it_would_deceive(head: Head) -> None:
     """On logs without rules, an exposure that ends at heads makes rules look within an entity as if they said when.

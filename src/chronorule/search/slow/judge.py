@@ -13,6 +13,7 @@ from chronorule.search.slow.features import completions, phi, pieces
 from chronorule.search.slow.naming import description_length
 from chronorule.search.slow.relations import Body, Identity, identity
 
+LEAST_SHARE = 1e-8  # of a group's expected heads: less can be the rounding of a time
 LEAST_Z = 3.0  # of the clustered test
 
 
@@ -152,9 +153,13 @@ class Judge:
         return sum(of_group) / scale if scale > 0 else 0.0
 
     def _support(self, met: Sequence[Meeting], sign: int) -> int:
-        """Groups with a head while φ > 0; for sign −1, groups that expect one."""
-        on = [any(value > 0 for value in m.at_heads) if sign > 0 else m.expected > 0 for m in met]
-        return sum(any(on[c] for c in members) for members in self.groups)
+        """Groups with a head while φ > 0; for sign −1, groups that expect some of theirs there."""
+        if sign > 0:
+            return sum(any(value > 0 for c in members for value in met[c].at_heads) for members in self.groups)
+        return sum(
+            sum(met[c].expected for c in members) > LEAST_SHARE * sum(m for c in members for _, m in self.expected[c])
+            for members in self.groups
+        )
 
     def within_gain(self, sign: int, met: Sequence[Meeting]) -> tuple[float, float] | None:
         """(gain, weight) when each group has a free base; None where the head ends its own exposure.
