@@ -20,6 +20,7 @@ from chronorule.rules import Rule
 from chronorule.search.chains import ChainTree
 from chronorule.search.nodes import Nodes
 from chronorule.search.orders import OrderTree
+from reference_search import verdict
 from search_worlds import Posed, random_problem
 
 Floats = NDArray[np.float64]
@@ -130,9 +131,9 @@ def look_below(posed: Posed, partial_orders: bool) -> None:
     for sign in grammar.signs:
         tree = OrderTree(problem, sign) if partial_orders else ChainTree(problem, sign)
         best_below(tree, tree.root(), seen)
-    for judged in posed.slow.judged():
+    for rule, judged in verdict(posed.slow).judged.items():
         if judged.value > 1e-6:
-            assert seen[judged.rule()] == pytest.approx(judged.value, rel=1e-6, abs=1e-6), judged.rule().key
+            assert seen[rule] == pytest.approx(judged.value, rel=1e-6, abs=1e-6), rule.key
 
 
 @given(SEEDS)

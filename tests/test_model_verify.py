@@ -12,6 +12,8 @@ import pytest
 import chronorule as cr
 from chronorule.errors import OptionError
 
+PARTIAL = cr.Grammar(max_length=2, partial_orders=True, repeats=True, signs=(1, -1))
+
 
 @cache
 def simulated() -> cr.EventLog:
@@ -35,6 +37,8 @@ def learned(**options: Any) -> cr.RuleModel:
         {"honest": True, "random_state": 3},
         {"kernel": "window(3)", "heterogeneity": "none"},
         {"feature": "count"},
+        {"feature": "count", "kernel": "decay(0.5)", "search": "brute", "baseline": [4.0, 9.0]},
+        {"kernel": "window(3)", "span": 5.0, "baseline": [4.0, 9.0], "max_length": None, "grammar": PARTIAL},
         {"given_rules": "Y <- C", "within": True},
         {"max_length": None, "grammar": cr.Grammar(max_length=2, signs=(1, -1), required=["B"])},
         {"max_rules": 0},
@@ -85,6 +89,8 @@ def test_what_proves_nothing_is_refused() -> None:
         cr.verify(model, cr.simulate("Y <- A < B  w = 1.5", predicates=4, entities=200, seed=12)[0])
     with pytest.raises(OptionError, match="holds 22 rules, more than the 10"):
         cr.verify(model, log, most=10)
+    with pytest.raises(OptionError, match="combinations of events could match in this log, more than the 10 "):
+        cr.verify(model, log, most_combinations=10)
     # what the last search says is about the rules with which its round began
     begun = replace(model, rounds=(replace(model.rounds[-1], certificate=model.certificate),))
     with pytest.raises(OptionError, match="ended before it could search once more with these rules"):

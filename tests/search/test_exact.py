@@ -61,13 +61,14 @@ def confirm(posed: Posed, outcome: Outcome) -> None:
     task, certificate = posed.problem.task, outcome.certificate
     true = verdict(posed.slow)
     value = None if outcome.best is None else task.value(outcome.best)
-    described = f"{task.grammar}, {task.objective}, {task.stop}, {posed.slow.feature}: {outcome}, {true.least}"
+    feature = posed.problem.oracle.grounding.feature
+    described = f"{task.grammar}, {task.objective}, {task.stop}, {feature}: {outcome}, {true.least}"
     assert certificate.optimal
     assert true.confirms(value), described
     assert true.confirms(certificate.incumbent), described
     assert certificate.bound == certificate.incumbent
     for evidence in (*outcome.found, *outcome.runners_up):
-        judged = next(one for one in true.judged.values() if one.rule() == evidence.rule)
+        judged = true.judged[evidence.rule]
         close = {"rel": UNSURE, "abs": UNSURE}
         assert evidence.gain == pytest.approx(judged.gain, **close)
         assert evidence.reward == pytest.approx(judged.reward, **close)

@@ -122,9 +122,9 @@ class Study:
         solution = fit.solution
         return Rate.of(
             self.exposure,
+            fit.rules,
             fit.paths,
             self.cuts,
-            [rule.sign for rule in fit.rules],
             solution.weights,
             solution.baseline,
             multipliers_by_entity(solution, self.log.group),
