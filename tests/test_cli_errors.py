@@ -187,6 +187,55 @@ def test_output_that_cannot_be_written_is_refused_before_the_work(command: str, 
     assert sentence in refused(*command.split(), "--out", name)
 
 
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("events.csv", '"events.csv" is read by this command'),
+        ("./periods.csv", '"periods.csv" is read by this command'),
+        ("rules.txt", '"rules.txt" is read by this command'),
+        ("link.txt", '"link.txt" is read by this command'),
+        ("saved/manifest.json", '"saved/manifest.json" is a part of a saved model'),
+    ],
+)
+def test_what_is_read_or_of_a_model_is_not_overwritten(files: Path, name: str, sentence: str) -> None:
+    (files / "link.txt").symlink_to("events.csv")
+    (files / "saved").mkdir()
+    (files / "saved" / "manifest.json").write_text("{}", encoding="utf-8")
+    before = {path: path.read_bytes() for path in files.glob("*.*")}
+    assert sentence in refused("reweigh", "rules.txt", "events.csv", *WATCHED, "--out", name)
+    assert {path: path.read_bytes() for path in files.glob("*.*")} == before
+
+
+def test_files_beside_a_parquet_file_are_not_overwritten(files: Path) -> None:
+    run("simulate", "--sequences", "9", "--out", "suite.parquet")
+    before = (files / "suite.periods.parquet").read_bytes()
+    message = refused("reweigh", "suite.rules.txt", "suite.parquet", "--out", "suite.periods.parquet")
+    assert '"suite.periods.parquet" is read by this command' in message
+    assert (files / "suite.periods.parquet").read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a named pipe")
+@pytest.mark.parametrize("command", ["reweigh rules.txt events.csv --periods periods.csv", "simulate --sequences 9"])
+def test_a_pipe_is_not_replaced_by_a_file(files: Path, command: str) -> None:
+    os.mkfifo(files / "pipe.csv")
+    assert '"pipe.csv" is a device or a pipe' in refused(*command.split(), "--out", "pipe.csv")
+    assert (files / "pipe.csv").is_fifo()
+
+
+@pytest.mark.parametrize("command", ["reweigh rules.txt events.csv --periods periods.csv", "simulate --sequences 9"])
+def test_a_link_is_followed(files: Path, command: str) -> None:
+    (files / "folder" / "real.csv").write_text("before", encoding="utf-8")
+    (files / "link.csv").symlink_to(os.path.join("folder", "real.csv"))
+    run(*command.split(), "--out", "link.csv")
+    assert (files / "link.csv").is_symlink()
+    assert (files / "folder" / "real.csv").read_text(encoding="utf-8") != "before"
+
+
+def test_a_link_to_nowhere_is_refused(files: Path) -> None:
+    (files / "link.csv").symlink_to(os.path.join("nowhere", "real.csv"))
+    assert "there is no folder" in refused("reweigh", "rules.txt", "events.csv", *WATCHED, "--out", "link.csv")
+
+
 def test_folder_without_permission_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     message = refused("reweigh", "rules.txt", "events.csv", "--out", "x.txt")

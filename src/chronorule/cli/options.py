@@ -108,6 +108,13 @@ class EventFile:
         roles = dict.fromkeys((*COLUMNS, "periods", "static", "unit", "time_format"))
         return cls(path=path, separator=",", resolution=0.0, **roles)
 
+    def files(self) -> list[str]:
+        """All files that are read: those named, and those that stand beside a Parquet file."""
+        named = [name for name in (self.path, self.periods, self.static) if name is not None]
+        stem = self.path.removesuffix(".parquet")
+        beside = [] if stem == self.path else [f"{stem}.{part}.parquet" for part in ("periods", "static")]
+        return [*named, *beside]
+
     def read(self) -> EventLog:
         """The log in the file."""
         with progress(f"reading {self.path}"):

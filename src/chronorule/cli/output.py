@@ -102,21 +102,29 @@ def _finite(value: Any) -> Any:
 
 def check_writable(path: Path) -> None:
     """Refuse a file that could not be written, before the work whose result it is to hold."""
-    folder = path.parent
+    folder = _place(path).parent
     if path.is_dir():
         raise DataError(f'"{path}" is a directory; name a file in it.')
+    if path.exists() and not path.is_file():
+        raise DataError(f'"{path}" is a device or a pipe, which a file cannot take the place of; name a plain file.')
     if not folder.is_dir():
         raise DataError(f'"{path}" cannot be written, since there is no folder "{folder}"; create it first.')
     if not os.access(folder, os.W_OK):
         raise DataError(f'"{path}" cannot be written, since this user may not write in "{folder}"; choose another.')
 
 
+def _place(path: Path) -> Path:
+    """Where a file is written: of a link, where it leads to, so that the link stays."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file under a temporary name, then rename it: what stood there stays until the new text is whole."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    place = _place(path)
+    part = place.with_name(f".{place.name}.{uuid.uuid4().hex}.part")
     try:
         part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(path)
+        part.replace(place)
     except OSError as problem:
         raise DataError(
             f'"{path}" cannot be written ({problem.strerror}); make room or choose another folder; '

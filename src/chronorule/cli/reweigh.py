@@ -24,7 +24,7 @@ from chronorule.cli.options import (
     reads_events,
 )
 from chronorule.cli.output import check_writable, names_in, progress, say, say_aside, say_json, write_text, written
-from chronorule.cli.places import prepare
+from chronorule.cli.places import prepare, refuse_overwriting
 from chronorule.errors import DataError, RuleError, RuleSyntaxError
 
 if TYPE_CHECKING:
@@ -120,8 +120,11 @@ def reweigh(
       chronorule reweigh lowurine events.parquet --out lowurine
     """
     edited = chronorule.load(rules) if is_model(rules) else None
-    if out is not None:
-        check_writable(out) if edited is None else prepare(out)
+    if out is not None and edited is not None:
+        prepare(out)
+    elif out is not None:
+        check_writable(out)
+        refuse_overwriting(out, [rules, *events.files()], "--out")
     if edited is None:
         text, given = read_rules(rules)
         head = choice.head(otherwise=the_head(given))

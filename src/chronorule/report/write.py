@@ -36,10 +36,11 @@ def write_report(
 
 def _write(path: Path, text: str) -> None:
     """Under a name of its own first: what stood there stays until the new text is whole."""
-    part = path.with_name(f".{uuid.uuid4().hex}.part")
+    place = Path(os.path.realpath(path)) if os.path.islink(path) else path  # a link stays, and leads to the new text
+    part = place.with_name(f".{uuid.uuid4().hex}.part")
     try:
         part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-        part.replace(path)
+        part.replace(place)
     except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         raise DataError(
