@@ -337,6 +337,24 @@ def test_reader_that_has_seen_enough_is_no_failure() -> None:
     process.stderr.close()
 
 
+def test_reader_of_the_version_that_has_seen_enough_is_no_failure() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run([str(COMMAND), "--version"], stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("words", [("--version",), ("describe", "--help"), ("describe", "events.csv", *WATCHED)])
+def test_output_that_cannot_be_written_is_one_sentence(words: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([str(COMMAND), *words], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 1
+    assert "No space left on device" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 def test_terminal_is_told_what_is_waited_for() -> None:
     """On standard error, and taken away again; the result is the same."""

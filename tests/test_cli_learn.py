@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -14,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import chronorule as cr
@@ -428,6 +430,52 @@ def at_a_terminal(*words: str) -> tuple[int, str]:
         os.close(follower)
         shown = b"".join(pieces(leader))
         return command.wait(), shown.decode()
+
+
+def test_work_goes_on_where_nobody_hears_of_it(files: Path) -> None:
+    """As in `chronorule learn … 2>&1 | head -1`: the progress has no reader, but the model is asked for."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    for name, out in (("heard", subprocess.PIPE), ("unheard", writer)):
+        command = subprocess.run([str(COMMAND), *SHORT[:-1], "--out", name], stdout=out, stderr=writer, text=True)
+        assert command.returncode == 0
+        assert command.stdout is None or "certified" in command.stdout
+        assert cr.load(files / name).proved
+        assert (files / name / "report.html").exists()
+    os.close(writer)
+
+
+def test_closed_standard_error_is_no_failure(files: Path) -> None:
+    command = subprocess.run(
+        ["sh", "-c", '"$@" 2>&-', "sh", str(COMMAND), *SHORT[:-1], "--out", "model"], stdout=subprocess.PIPE, text=True
+    )
+    assert command.returncode == 0
+    assert "certified" in command.stdout
+    assert cr.load(files / "model").proved
+
+
+def test_progress_on_a_full_disk_ends_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    echo = click.echo
+
+    def full(text: str = "", err: bool = False) -> None:
+        if err:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        echo(text)
+
+    monkeypatch.setattr(click, "echo", full)
+    assert "certified" in done(*SHORT[:-1], "--out", "model")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_model_that_cannot_be_printed_is_saved_and_nothing_else_is_said(files: Path) -> None:
+    with open("/dev/full", "w") as full:
+        command = subprocess.run(
+            [str(COMMAND), *SHORT, "--out", "model"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert command.returncode == 1
+    assert command.stderr.startswith("error: Standard output cannot be written (No space left on device)")
+    assert command.stderr.endswith("Files that were saved before are whole.\n")
+    assert cr.load(files / "model").proved
 
 
 def pieces(leader: int) -> Iterator[bytes]:

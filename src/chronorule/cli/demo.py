@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import click
 
 import chronorule
 from chronorule.cli.options import Command, EventFile
-from chronorule.cli.output import COLUMNS, names_in, progress, say, write_text, written
+from chronorule.cli.output import COLUMNS, NotPrintedError, names_in, progress, say, write_text, written
 from chronorule.cli.places import RECORDS, REPORT, prepare
 from chronorule.cli.source import remember
 from chronorule.errors import DataError
@@ -47,8 +48,8 @@ def demo(out: Path) -> None:
     """
     prepare(out, fresh=False)
     log = chronorule.demo_log()
-    say(introduction(log))
-    say()
+    with suppress(OSError, NotPrintedError):  # who cannot read it may still want the model
+        say(f"{introduction(log)}\n")
     with progress("learning (the first time on a machine, compiling takes half a minute)"):
         model = learner().fit(log).model_
         before = names_in(out)

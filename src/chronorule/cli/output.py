@@ -10,7 +10,7 @@ import textwrap
 import uuid
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -35,26 +35,62 @@ def encodable(text: str, stream: TextIO) -> str:
     return text
 
 
+class NotPrintedError(DataError):
+    """Standard output takes no more, as on a full disk."""
+
+
 def say(text: str = "") -> None:
     """Write a result to standard output."""
-    click.echo(encodable(text, sys.stdout))
+    try:
+        click.echo(encodable(text, sys.stdout))
+    except BrokenPipeError:  # the reader has seen enough
+        raise
+    except OSError as problem:
+        lead_nowhere(sys.stdout)
+        raise NotPrintedError(
+            f"Standard output cannot be written ({problem.strerror}), so not all was printed; send it where there is "
+            "room. Files that were saved before are whole."
+        ) from None
+
+
+def lead_nowhere(stream: TextIO) -> None:
+    """Let what a dead stream still holds, and what will be written to it, be lost, rather than fail at the exit."""
+    with suppress(OSError, ValueError):  # a stream in memory is no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def is_watched() -> bool:
+    """Whether standard error is there, and a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def say_aside(text: str) -> None:
-    """Write what is no result to standard error; on a terminal in lines as wide as it is, elsewhere in one line."""
+    """Write what is no result to standard error; on a terminal in lines as wide as it is, elsewhere in one line.
+
+    Where standard error is gone or full nothing is said, since what is aside ends no work.
+    """
+    try:
+        _say_aside(text)
+    except OSError:
+        lead_nowhere(sys.stderr)
+
+
+def _say_aside(text: str) -> None:
     first, *pointing = encodable(text, sys.stderr).splitlines() or [""]
-    columns = _columns_of(sys.stderr)
+    columns = _columns()
     if columns is not None:
         first = textwrap.fill(first, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     click.echo("\n".join([first, *pointing]), err=True)
 
 
-def _columns_of(stream: TextIO) -> int | None:
-    """Width of the terminal that a stream writes to; None where it is none."""
-    if not stream.isatty():
+def _columns() -> int | None:
+    """Width of the terminal that standard error is; None where it is none."""
+    if not is_watched():
         return None
     try:
-        return os.get_terminal_size(stream.fileno()).columns or COLUMNS
+        return os.get_terminal_size(sys.stderr.fileno()).columns or COLUMNS
     except OSError:
         return COLUMNS
 
@@ -89,7 +125,7 @@ def listed(what: str, words: Sequence[str]) -> str:
 
 def say_json(value: Any) -> None:
     """Write a result as JSON; what is not known or without bound is null."""
-    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
+    say(json.dumps(_finite(value), indent=2, allow_nan=False))
 
 
 def _finite(value: Any) -> Any:
@@ -137,7 +173,7 @@ def write_text(path: Path, text: str) -> None:
 @contextmanager
 def progress(what: str) -> Iterator[None]:
     """Say on a terminal what is being waited for, and take it away when it is done; nothing where nobody watches."""
-    if not sys.stderr.isatty():
+    if not is_watched():
         yield
         return
     from rich.console import Console
