@@ -352,6 +352,14 @@ def test_broken_rules_file_of_ours_is_kept_beside(folder: Path, fitted: cr.RuleM
     assert cr.load(folder) == fitted
 
 
+def test_rules_file_in_another_encoding_is_kept_byte_for_byte(folder: Path, fitted: cr.RuleModel) -> None:
+    written = (folder / "rules.toml").read_bytes() + "# Fièvre, je pense\r\n".encode("latin-1")
+    (folder / "rules.toml").write_bytes(written)
+    fitted.save(folder)
+    assert (folder / "rules.edited.toml").read_bytes() == written
+    assert cr.load(folder) == fitted
+
+
 def test_strange_layout_is_rewritten_and_kept_beside(folder: Path, fitted: cr.RuleModel, log: cr.EventLog) -> None:
     edit(folder, lambda text: re.sub(r"\[head\](.|\n)*?\n\n", "", text) + '\n[head]\nname = "Y"\n')
     assert cr.load(folder) == fitted
