@@ -100,6 +100,14 @@ def test_demo_would_tell_of_a_rule_that_it_learned(demo: tuple[str, Path]) -> No
     assert "No other rule" not in words
 
 
+def test_demo_that_was_stopped_claims_no_proof(demo: tuple[str, Path]) -> None:
+    model = cr.load(demo[1] / "demo-output")
+    words = in_words(replace(model, certificate=None, stopped="interrupted"))
+    assert "Learning was stopped before it had proved that no other rule passes" in " ".join(words.split())
+    assert "too few" not in words
+    assert "The best that did not pass: in the 6 hours after FluidBolus" in " ".join(words.split())
+
+
 def test_demo_says_what_it_looks_for(demo: tuple[str, Path]) -> None:
     model = cr.load(demo[1] / "demo-output")
     assert model.grammar is not None

@@ -115,14 +115,16 @@ def in_words(model: RuleModel) -> str:
     known = chronorule.parse_rule(KNOWN)
     learned = [item for item in model.rules if item.rule != known]
     told = ["In words: " + " ".join(sentence(item) for item in model.rules if item.rule == known)]
-    if learned:
-        told += [f"Learned: {sentence(item)}" for item in learned]
-    else:
+    told += [f"Learned: {sentence(item)}" for item in learned]
+    if not model.proved:
+        told.append("Learning was stopped before it had proved that no other rule passes; run the demo again for that.")
+    elif not learned:
         told.append(
             f"No other rule passes: {model.training.groups} patients are too few to be sure of one among so many. "
             "The suggestive ones are hints, to be looked for in other data."
         )
-    told += [f"The best of them: {sentence(item)}" for item in model.suggestive[:1]]
+    best = "The best of them" if model.proved and not learned else "The best that did not pass"
+    told += [f"{best}: {sentence(item)}" for item in model.suggestive[:1]]
     told.append(
         "A rule says what went before, not what caused it: fluid, say, is given to patients whose circulation fails. "
         "The data are an example, and none of this is clinical advice. docs/demo-data.md explains every predicate and "
