@@ -14,7 +14,7 @@ import click
 
 import chronorule
 from chronorule.cli.options import Command, EventFile
-from chronorule.cli.output import COLUMNS, NotPrintedError, names_in, progress, say, write_text, written
+from chronorule.cli.output import COLUMNS, names_in, progress, say, write_text, written
 from chronorule.cli.places import RECORDS, REPORT, prepare
 from chronorule.cli.source import remember
 from chronorule.errors import ChronoruleError, DataError
@@ -51,7 +51,7 @@ def demo(out: Path) -> None:
     from chronorule.data import FILES
 
     log = chronorule.demo_log()
-    with suppress(OSError, NotPrintedError):  # who cannot read it may still want the model
+    with suppress(OSError, DataError):  # who cannot read it may still want the model
         say(f"{introduction(log)}\n")
     with progress("learning (the first time on a machine, compiling takes half a minute)"):
         model = learner().fit(log).model_

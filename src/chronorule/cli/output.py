@@ -35,10 +35,6 @@ def encodable(text: str, stream: TextIO) -> str:
     return text
 
 
-class NotPrintedError(DataError):
-    """Standard output takes no more, as on a full disk."""
-
-
 def say(text: str = "") -> None:
     """Write a result to standard output."""
     try:
@@ -47,7 +43,7 @@ def say(text: str = "") -> None:
         raise
     except OSError as problem:
         lead_nowhere(sys.stdout)
-        raise NotPrintedError(
+        raise DataError(
             f"Standard output cannot be written ({problem.strerror}), so not all was printed; send it where there is "
             "room. Files that were saved before are whole."
         ) from None
