@@ -585,6 +585,8 @@ def test_manifest_that_is_none(folder: Path, text: str, sentence: str) -> None:
 def test_what_is_no_saved_model(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r'There is no folder ".*nowhere"'):
         cr.load(tmp_path / "nowhere")
+    with pytest.raises(ModelError, match="loaded from a folder, not from NoneType; give the name of one"):
+        cr.load(None)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="is one file of a model; name the folder"):
         cr.load(folder / "rules.toml")
     (tmp_path / "file").write_text("x", encoding="utf-8")

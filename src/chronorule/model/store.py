@@ -185,6 +185,8 @@ def _encoded(text: str) -> bytes:
 
 def load(folder: str | os.PathLike[str]) -> RuleModel:
     """The model saved in the folder, with the edits that a person made in its `rules.toml`, which a note tells."""
+    if not isinstance(folder, str | os.PathLike):
+        raise ModelError(f"A model is loaded from a folder, not from {type(folder).__name__}; give the name of one.")
     place = Path(folder)
     if not os.path.isdir(place):
         _refuse_no_folder(place)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from chronorule.errors import OptionError
 from chronorule.events import EventLog
+from chronorule.events.log import checked_log
 from chronorule.execution import Threads
-from chronorule.model.rule_model import RuleModel
+from chronorule.model.rule_model import Learned, RuleModel, checked_model
 from chronorule.model.study import Study
 from chronorule.model.words import searched_before_the_last_change
 from chronorule.rules import Rule, parse_rule
@@ -16,12 +17,13 @@ from chronorule.search.base import Subproblem, Task
 from chronorule.search.verify import MOST_RULES, Verdict
 
 
-def verify(model: RuleModel, log: EventLog, *, most: int = MOST_RULES, threads: int | None = None) -> Verdict:
+def verify(model: RuleModel | Learned, log: EventLog, *, most: int = MOST_RULES, threads: int | None = None) -> Verdict:
     """Look at every rule of the grammar and say whether what learning proved about a model is true.
 
-    No code of any search is used. `log` is the log that the model was learned from; a grammar of more than `most`
-    rules is refused, since each of them is looked at on its own.
+    No code of any search is used. A fitted learner of one head stands for its model. `log` is the log that it was
+    learned from; a grammar of more than `most` rules is refused, since each of them is looked at on its own.
     """
+    model, log = checked_model(model), checked_log(log, "log")
     if model.certificate is None or model.grammar is None:
         raise OptionError("Nothing was searched for in this model, so nothing was proved; learn its rules to verify.")
     if searched_before_the_last_change(model):
