@@ -32,6 +32,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "semicolons.csv": events(";").encode(),
         "ragged.csv": b"entity,time,event\np1,1,A\np1,2\n",
         "german.csv": b"entity,time,event\np1,24.12.2020,A\n",
+        "few.csv": b"who,what\np1,A\n",
+        "pairs.csv": b"entity,time,event\np1,1,A\np1,2,Y\n",
         "other.csv": b"entity,start,stop\nnobody,0,1\n",
     }
     for name, content in bad.items():
@@ -68,10 +70,17 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("events.csv --separator ;;", "separator"),
         ("events.csv --resolution -1", "--resolution -1.0 is no size of a tick"),
         ("events.csv --periods missing.csv", 'There is no file "missing.csv"'),
-        ("events.csv --periods events.csv", "start"),
+        (
+            "events.csv --periods events.csv",
+            r'"events.csv" has .*; call what is meant "start", "stop" in the table itself.$',
+        ),
         ("events.csv --periods other.csv", "no period"),
         ("events.csv --static missing.csv", 'There is no file "missing.csv"'),
-        ("events.csv --static events.csv", "predicate"),
+        ("events.csv --static events.csv", r'call what is meant "predicate" in the table itself.$'),
+        (
+            "pairs.csv --static few.csv",
+            r'name the column with --entity-column "...", and call what is meant "predicate" in the table itself.$',
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["describe", "reweigh rules.txt"])
