@@ -170,8 +170,6 @@ def test_file_of_rules_that_cannot_be_read(name: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--kernel window:0", r"window\(0.0\) never counts"),
-        ("--kernel decay:-1", r"decay\(-1.0\) does not fall"),
         ("--span -2", "--span -2.0 excludes every match"),
         ("--baseline 6,3", "cut"),
     ],
@@ -322,6 +320,10 @@ def test_shell_sees_the_same() -> None:
         ("reweigh rules.txt events.csv --kernel hat", "'hat' is none of step, window:WIDTH and decay:RATE"),
         ("reweigh rules.txt events.csv --kernel window:wide", "'window:wide' is none of step"),
         ("reweigh rules.txt events.csv --kernel step:1", "'step:1' is none of step"),
+        ("reweigh rules.txt events.csv --kernel window:0", "'window:0' never counts or never fades"),
+        ("reweigh rules.txt events.csv --kernel decay:-1", "give a positive, finite number"),
+        ("reweigh rules.txt events.csv --kernel window(nan)", "give a positive, finite number"),
+        ("reweigh rules.txt events.csv --penalty nan", "'nan' is no number that could be in the range x>=0"),
         ("reweigh rules.txt events.csv --baseline 6;12", "is no list of numbers"),
         ("reweigh rules.txt events.csv --penalty -1", "-1.0 is not in the range"),
         ("reweigh rules.txt events.csv --threads 0", "0 is not in the range"),

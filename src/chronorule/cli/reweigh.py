@@ -17,6 +17,7 @@ from chronorule.cli.options import (
     Command,
     EventFile,
     HeadChoice,
+    Number,
     chooses_head,
     kernel_text,
     numbers,
@@ -72,7 +73,7 @@ HETEROGENEITIES = ("gamma", "none", "entity")
 )
 @option(
     "--penalty",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=0.0,
     show_default=True,
     metavar="NUMBER",
