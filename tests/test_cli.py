@@ -270,6 +270,14 @@ def test_simulation_without_a_seed_is_repeatable(files: Path) -> None:
 # Surroundings
 
 
+def test_ctrl_c_while_python_imports_ends_in_silence(files: Path) -> None:
+    (files / "modules").mkdir()
+    (files / "modules" / "click.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    paths = [str(files / "modules"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    result = shell("--version", environment={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))})
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
+
+
 def test_warning_is_one_line_on_standard_error() -> None:
     result = run("describe", "events.csv")
     assert result.exit_code == 0
