@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import chronorule as cr
-from chronorule.errors import OptionError
+from chronorule.errors import DataError, NotFittedError, OptionError
 
 PARTIAL = cr.Grammar(max_length=2, partial_orders=True, repeats=True, signs=(1, -1))
 
@@ -79,6 +79,22 @@ def test_a_certificate_that_overlooks_a_rule_is_found_out() -> None:
     assert verdict.best is not None
     assert verdict.best.rule.key == "Y <- A < B"
     assert "'Y <- A < B' passes with a gain of" in str(verdict)
+
+
+def test_a_fitted_learner_stands_for_its_model() -> None:
+    learner = cr.RuleLearner("Y", max_length=2, threads=1).fit(simulated())
+    assert cr.verify(learner, simulated()).certificate is learner.model_.certificate
+    with pytest.raises(NotFittedError, match="call fit"):
+        cr.verify(cr.RuleLearner("Y"), simulated())
+    with pytest.raises(NotFittedError, match="a model for each of"):
+        cr.verify(cr.RuleLearner(["Y", "A"], max_length=1).fit(simulated()), simulated())
+
+
+def test_what_is_no_model_or_no_log_is_refused() -> None:
+    with pytest.raises(OptionError, match="of type NoneType, not a RuleModel; give the model_"):
+        cr.verify(None, simulated())  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="log is of type NoneType, not an EventLog"):
+        cr.verify(learned(), None)  # type: ignore[arg-type]
 
 
 def test_what_proves_nothing_is_refused() -> None:

@@ -352,6 +352,14 @@ def test_broken_rules_file_of_ours_is_kept_beside(folder: Path, fitted: cr.RuleM
     assert cr.load(folder) == fitted
 
 
+def test_rules_file_in_another_encoding_is_kept_byte_for_byte(folder: Path, fitted: cr.RuleModel) -> None:
+    written = (folder / "rules.toml").read_bytes() + "# Fièvre, je pense\r\n".encode("latin-1")
+    (folder / "rules.toml").write_bytes(written)
+    fitted.save(folder)
+    assert (folder / "rules.edited.toml").read_bytes() == written
+    assert cr.load(folder) == fitted
+
+
 def test_strange_layout_is_rewritten_and_kept_beside(folder: Path, fitted: cr.RuleModel, log: cr.EventLog) -> None:
     edit(folder, lambda text: re.sub(r"\[head\](.|\n)*?\n\n", "", text) + '\n[head]\nname = "Y"\n')
     assert cr.load(folder) == fitted
@@ -577,6 +585,8 @@ def test_manifest_that_is_none(folder: Path, text: str, sentence: str) -> None:
 def test_what_is_no_saved_model(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r'There is no folder ".*nowhere"'):
         cr.load(tmp_path / "nowhere")
+    with pytest.raises(ModelError, match="loaded from a folder, not from NoneType; give the name of one"):
+        cr.load(None)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="is one file of a model; name the folder"):
         cr.load(folder / "rules.toml")
     (tmp_path / "file").write_text("x", encoding="utf-8")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from chronorule.cli.output import aside_between, encodable, say_aside
+from chronorule.cli.output import aside_between, encodable, is_watched, say_aside
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -48,7 +48,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         pressed[0] += 1
         if pressed[0] > 1:
             raise SystemExit(ABORTED)
-        if not sys.stderr.isatty():  # the live table says it itself
+        if not is_watched():  # the live table says it itself
             say_aside(STOPPING)
 
     before = signal.signal(signal.SIGINT, press)
@@ -68,7 +68,7 @@ def watching(quiet: bool, stopping: Callable[[], bool]) -> Iterator[Watch | None
     """What learning tells its progress to."""
     if quiet:
         yield None
-    elif sys.stderr.isatty():
+    elif is_watched():
         with _live(stopping) as watch:
             yield watch
     else:

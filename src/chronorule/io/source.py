@@ -282,6 +282,9 @@ class ArrowSource:
         return by_row(row)
 
 
+FIXED = ("start", "stop", "predicate")  # columns that no option names
+
+
 def choose_columns(source: Source, wanted: Mapping[str, str | None], what: str) -> dict[str, str]:
     """The column for each role: the one named by the option, else one called like the role."""
     for role, name in wanted.items():
@@ -311,5 +314,8 @@ def _missing_columns(source: Source, missing: Mapping[str, str], what: str) -> s
             return (
                 f"{lacks}; its columns seem to be parted by {SEPARATORS[likely]}: pass separator={SEPARATORS[likely]}."
             )
-    options = ", ".join(f'{role}="..."' for role in missing)
-    return f"{lacks}; name the {'column' if len(missing) == 1 else 'columns'} with {options}."
+    options = [f'{role}="..."' for role in missing if role not in FIXED]
+    named = [f"name the {'column' if len(options) == 1 else 'columns'} with {', '.join(options)}"] if options else []
+    fixed = [role for role in missing if role in FIXED]
+    called = [f"call what is meant {shorten(fixed)} in the table itself"] if fixed else []
+    return f"{lacks}; {', and '.join([*named, *called])}."

@@ -92,10 +92,11 @@ def _write_all(tables: Mapping[Path, pa.Table], suffix: str) -> None:
     written: dict[Path, Path] = {}
     try:
         for path, table in tables.items():
-            written[path] = path.with_name(f".{uuid.uuid4().hex}.part")  # short: names may be as long as can be
-            _write(table, written[path], suffix)
-        for path, part in written.items():
-            part.replace(path)
+            place = Path(os.path.realpath(path)) if path.is_symlink() else path  # a link stays, and leads to the new
+            written[place] = place.with_name(f".{uuid.uuid4().hex}.part")  # short: names may be as long as can be
+            _write(table, written[place], suffix)
+        for place, part in written.items():
+            part.replace(place)
     except (OSError, pa.ArrowException) as problem:
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else one_line(problem)
         raise DataError(

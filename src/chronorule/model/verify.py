@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from chronorule.errors import OptionError
 from chronorule.events import EventLog
+from chronorule.events.log import checked_log
 from chronorule.execution import Threads
-from chronorule.model.rule_model import RuleModel
+from chronorule.model.rule_model import Learned, RuleModel, checked_model
 from chronorule.model.study import Study
 from chronorule.model.words import searched_before_the_last_change
 from chronorule.rules import Rule, parse_rule
@@ -17,7 +18,7 @@ from chronorule.search.verify import MOST_COMBINATIONS, MOST_RULES, Verdict
 
 
 def verify(
-    model: RuleModel,
+    model: RuleModel | Learned,
     log: EventLog,
     *,
     most: int = MOST_RULES,
@@ -27,9 +28,10 @@ def verify(
     """Look at every rule of the grammar and say whether what learning proved about a model is true.
 
     Rules are listed and judged by code that no search shares; the rates they are judged at are those of the model's
-    rules, weighed again. `log` is the log that the model was learned from. A grammar of more than `most` rules is
-    refused, and so are rules that more than `most_combinations` of events could match, since each is looked at.
+    rules, weighed again. A fitted learner of one head stands for its model, and `log` is the log it was learned from. A grammar
+    of more than `most` rules is refused, and so are rules that more than `most_combinations` of events could match.
     """
+    model, log = checked_model(model), checked_log(log, "log")
     if model.certificate is None or model.grammar is None:
         raise OptionError("Nothing was searched for in this model, so nothing was proved; learn its rules to verify.")
     if searched_before_the_last_change(model):
