@@ -28,8 +28,9 @@ def verify(
     """Look at every rule of the grammar and say whether what learning proved about a model is true.
 
     Rules are listed and judged by code that no search shares; the rates they are judged at are those of the model's
-    rules, weighed again. A fitted learner of one head stands for its model, and `log` is the log it was learned from. A grammar
-    of more than `most` rules is refused, and so are rules that more than `most_combinations` of events could match.
+    rules, weighed again. A fitted learner of one head stands for its model, and `log` is the log it was learned from.
+    A grammar of more than `most` rules is refused, and so are rules that more than `most_combinations` of events could
+    match.
     """
     model, log = checked_model(model), checked_log(log, "log")
     if model.certificate is None or model.grammar is None:
