@@ -39,6 +39,7 @@ from chronorule.rules import Rule
 
 RULES, MANIFEST = "rules.toml", "manifest.json"
 COPY = "rules.edited.toml"
+MOST_DIGITS = 400  # of a whole number; no count comes near it, and none of more than 4,300 can be read
 EDITED = "edited by hand since it was fitted: "
 ADVICE = f"save the model again, or restore {MANIFEST} from a copy"
 
@@ -203,8 +204,13 @@ def parse_manifest(text: str, file: Path) -> RuleModel:
             reader.refuse(f"the number {shown(digits)} is too large")
         return float(digits)
 
+    def whole(digits: str) -> int:
+        if len(digits) > MOST_DIGITS:
+            reader.refuse(f"the number {shown(digits)} is too large")
+        return int(digits)
+
     try:
-        document = json.loads(text, parse_constant=no_number, parse_float=number)
+        document = json.loads(text, parse_constant=no_number, parse_float=number, parse_int=whole)
     except (ValueError, RecursionError) as problem:
         if isinstance(problem, ModelError):
             raise
