@@ -181,7 +181,7 @@ def test_loaded_model_gives_the_same_rates(folder: Path, fitted: cr.RuleModel, l
 
 def test_manifest_says_what_made_the_model(folder: Path, log: cr.EventLog) -> None:
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["format"] == 1
+    assert manifest["format"] == 2
     assert manifest["written_by"]["chronorule"] == cr.__version__
     assert manifest["training"]["fingerprint"] == log.fingerprint
     assert manifest["training"]["vocabulary"] == list(log.predicates)
@@ -543,7 +543,12 @@ def change(document: Any, path: str, value: Any) -> Any:
 @pytest.mark.parametrize(
     ("path", "value", "sentence"),
     [
-        ("format", change, "the line format = 1 is missing|format"),
+        ("format", change, "the line format = 2 is missing"),
+        (
+            "format",
+            1,
+            r"has format 1, in which an older chronorule noted less .* than format 2 does; learn the model again",
+        ),
         ("format", 7, "has format 7"),
         ("format", True, "format is True"),
         ("penalty", change, "the model lacks the field 'penalty'"),
@@ -582,7 +587,7 @@ def test_defect_of_the_manifest(folder: Path, learned: cr.RuleModel, path: str, 
         ('{"format": ' + "9" * 5000 + "}", "the number '9999.* is too large"),
         ("[]", "no object of names and values"),
         ("[" * 100_000, "is no JSON"),
-        ('{"format": 1}', "lacks the field"),
+        ('{"format": 2}', "lacks the field"),
     ],
 )
 def test_manifest_that_is_none(folder: Path, text: str, sentence: str) -> None:

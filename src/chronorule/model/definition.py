@@ -87,7 +87,7 @@ def parse_definition(text: str, file: Path) -> Definition:
         if not isinstance(problem, tomllib.TOMLDecodeError | RecursionError):
             what = "a number has more digits than can be read"
         raise ModelError(f'"{file}" is no TOML ({what}); {ADVICE}.') from None
-    check_format(document, reader)
+    check_format(document, reader, FORMAT)
     reader.check_names(document, {"format", "head", "feature", "base", "rules"}, {"rules"}, "the file")
     head: Head = reader.fields(Head, document["head"], "[head]")
     rules = _rules(document.get("rules", []), head, reader, text)
@@ -106,16 +106,22 @@ def _refuse_unheard_of_rates(definition: Definition, reader: Reader) -> None:
         )
 
 
-def check_format(document: Mapping[str, Any], reader: Reader) -> None:
-    """Refuse a file of another version before its fields are looked at."""
+def check_format(document: Mapping[str, Any], reader: Reader, known: int) -> None:
+    """Refuse a file of another version than the one known before its fields are looked at."""
     version = document.get("format")
     if version is None:
-        reader.refuse("the line format = 1 is missing, so it may be no file of a chronorule model")
+        reader.refuse(f"the line format = {known} is missing, so it may be no file of a chronorule model")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        reader.refuse(f"format is {shown(version)}, but must be the number of a version, {FORMAT}")
-    if version > FORMAT:
+        reader.refuse(f"format is {shown(version)}, but must be the number of a version, {known}")
+    if version < known:
         raise ModelError(
-            f'"{reader.file}" has format {shown(version)}, but this chronorule reads up to format {FORMAT}; '
+            f'"{reader.file}" has format {version}, in which an older chronorule noted less of a model than format '
+            f"{known} does; learn the model again, or write its rules into a text file and weigh them with "
+            "chronorule reweigh."
+        )
+    if version > known:
+        raise ModelError(
+            f'"{reader.file}" has format {shown(version)}, but this chronorule reads up to format {known}; '
             "update chronorule to load the model."
         )
 

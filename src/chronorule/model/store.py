@@ -22,7 +22,6 @@ import numpy as np
 
 from chronorule.errors import ChronoruleError, ModelError
 from chronorule.model.definition import (
-    FORMAT,
     Base,
     Definition,
     WrittenRule,
@@ -37,6 +36,7 @@ from chronorule.model.rule_model import RuleModel
 from chronorule.model.weighted_rule import WeightedRule
 from chronorule.rules import Rule
 
+FORMAT = 2  # of the manifest; 1 had no entities and matches of a rule
 RULES, MANIFEST = "rules.toml", "manifest.json"
 COPY = "rules.edited.toml"
 MOST_DIGITS = 400  # of a whole number; no count comes near it, and none of more than 4,300 can be read
@@ -218,7 +218,7 @@ def parse_manifest(text: str, file: Path) -> RuleModel:
         raise ModelError(f'"{file}" is no JSON ({what}); {ADVICE}.') from None
     if not isinstance(document, dict):
         reader.refuse("there is no object of names and values")
-    check_format(document, reader)
+    check_format(document, reader, FORMAT)
     about = {"format", "written_by", "rules_sha256"}
     model: RuleModel = reader.fields(RuleModel, {k: v for k, v in document.items() if k not in about}, "the model")
     return model
