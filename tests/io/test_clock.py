@@ -264,6 +264,14 @@ def test_spans_beyond_what_an_integer_of_nanoseconds_holds() -> None:
     assert log.stop.tolist() == [24 * (datetime(9999, 12, 31) - datetime(1, 1, 1)).days]
 
 
+def test_the_least_of_all_nanoseconds_is_a_moment() -> None:
+    """-2^63 ns: 1677-09-21T00:12:43.145224192, whose midnight has no such number."""
+    times = pa.array([-(2**63), -(2**63) + 1, -(2**63) + 10**9], pa.timestamp("ns"))
+    log = read(times, unit="seconds")
+    np.testing.assert_allclose(log.times, [763.145224192, 763.145224193, 764.145224192], rtol=0, atol=2e-13)
+    assert log.notes.origin == "1677-09-21T00:00:00"
+
+
 @pytest.mark.parametrize(
     ("times", "message"),
     [

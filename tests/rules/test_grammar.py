@@ -146,6 +146,10 @@ def test_allowed_rules(options, text: str) -> None:
         ({"body": ["A", 3]}, "body holds 3, which is not the name"),
         ({"body": ["A", "A"]}, "body names A twice"),
         ({"length": 0}, "length is a number of predicates, at least 1, not 0"),
+        (
+            {"max_length": 10**23},
+            "max_length of more than 1,000,000 predicates is longer than any rule; give a smaller",
+        ),
         ({"max_length": 2.5}, "max_length is a number of predicates, at least 1, not 2.5"),
         ({"min_length": True}, "min_length is a number of predicates"),
         ({"length": 3, "max_length": 4}, "Give either a fixed length, or min_length and max_length"),

@@ -421,7 +421,8 @@ def place(columns: Mapping[str, Times], unit: str | None) -> tuple[dict[str, NDA
         zone = "+00:00" if True in zones else ""
         origin = f"{np.datetime64(day * DAY, 's')}{zone}"
     ends = [(int(end(times.values)), times.per_second) for times in filled for end in (np.min, np.max)]
-    wide = any(abs(end - day * DAY * per_second) > 2**53 for end, per_second in ends)
+    least = np.iinfo(np.int64).min  # of nanoseconds a moment in 1677, whose midnight is less
+    wide = any(abs(end - day * DAY * n) > 2**53 or day * DAY * n < least for end, n in ends)
     return {role: _in_unit(times, day, unit, wide) for role, times in columns.items()}, unit, origin
 
 

@@ -22,7 +22,6 @@ import numpy as np
 
 from chronorule.errors import ChronoruleError, ModelError
 from chronorule.model.definition import (
-    FORMAT,
     Base,
     Definition,
     WrittenRule,
@@ -37,8 +36,10 @@ from chronorule.model.rule_model import RuleModel
 from chronorule.model.weighted_rule import WeightedRule
 from chronorule.rules import Rule
 
+FORMAT = 2  # of the manifest; 1 had no entities and matches of a rule
 RULES, MANIFEST = "rules.toml", "manifest.json"
 COPY = "rules.edited.toml"
+MOST_DIGITS = 400  # of a whole number; no count comes near it, and none of more than 4,300 can be read
 EDITED = "edited by hand since it was fitted: "
 ADVICE = f"save the model again, or restore {MANIFEST} from a copy"
 
@@ -206,8 +207,13 @@ def parse_manifest(text: str, file: Path) -> RuleModel:
             reader.refuse(f"the number {shown(digits)} is too large")
         return float(digits)
 
+    def whole(digits: str) -> int:
+        if len(digits) > MOST_DIGITS:
+            reader.refuse(f"the number {shown(digits)} is too large")
+        return int(digits)
+
     try:
-        document = json.loads(text, parse_constant=no_number, parse_float=number)
+        document = json.loads(text, parse_constant=no_number, parse_float=number, parse_int=whole)
     except (ValueError, RecursionError) as problem:
         if isinstance(problem, ModelError):
             raise
@@ -215,7 +221,7 @@ def parse_manifest(text: str, file: Path) -> RuleModel:
         raise ModelError(f'"{file}" is no JSON ({what}); {ADVICE}.') from None
     if not isinstance(document, dict):
         reader.refuse("there is no object of names and values")
-    check_format(document, reader)
+    check_format(document, reader, FORMAT)
     about = {"format", "written_by", "rules_sha256"}
     model: RuleModel = reader.fields(RuleModel, {k: v for k, v in document.items() if k not in about}, "the model")
     return model

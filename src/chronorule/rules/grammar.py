@@ -14,6 +14,7 @@ from chronorule.rules.canonical import neighbours
 from chronorule.rules.rule import Rule, occurrence, quote
 
 DEFAULT_MAX_LENGTH = 4
+MOST_PREDICATES = 1_000_000  # of one rule, so that lengths can be counted
 _RELATIONS = ("before", "equal")
 
 
@@ -83,6 +84,10 @@ class Grammar:
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise GrammarError(f"{name} is a number of predicates, at least 1, not {value!r}.")
+            if int(value) > MOST_PREDICATES:
+                raise GrammarError(
+                    f"{name} of more than {MOST_PREDICATES:,} predicates is longer than any rule; give a smaller one."
+                )
             self._set(name, int(value))
         if self.length is not None:
             if self.min_length is not None or self.max_length is not None:

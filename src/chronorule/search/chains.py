@@ -13,7 +13,7 @@ from chronorule.rules.grammar import Grammar
 from chronorule.search import nodes
 from chronorule.search.base import Subproblem
 from chronorule.search.keeper import Keeper
-from chronorule.search.nodes import Nodes
+from chronorule.search.nodes import Nodes, check_room
 from chronorule.search.thresholds import Thresholds, simple_values
 
 Flags = NDArray[np.bool_]
@@ -21,6 +21,8 @@ Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+LARGE_LIBRARY = 4096  # predicates, whose pairs take 16 MiB
 
 
 class ChainTree:
@@ -58,10 +60,16 @@ class ChainTree:
         """How many numbers the expansion of each node takes, at most."""
         chains = some.chains
         children = chains.open_after.sum(axis=1) + chains.open_equal.sum(axis=1) + chains.open_static.sum(axis=1)
-        return np.asarray((children + chains.closing.sum(axis=1)) * (2 + np.diff(some.offsets)))
+        targets = np.where(self._targets_matter(chains), np.diff(some.offsets), 0)
+        return np.asarray((children + chains.closing.sum(axis=1)) * (2 + targets))
+
+    def _targets_matter(self, chains: Chains) -> Flags:
+        """Whether sums for targets are needed: on the last level they are not, where the sums of a rule say all."""
+        return np.asarray(nodes.lengths(chains) + 1 < self.longest) | (not self.bounds.exact)
 
     def expand(self, some: Nodes[Chains], keeper: Keeper) -> Nodes[Chains]:
         """Price the children of nodes, offer those that are rules, and return those below which a better may be."""
+        some = some.with_targets(self._targets_matter(some.chains))
         laws, chains = self.laws, some.chains
         size = nodes.lengths(chains)
         rows = np.empty(len(some) * self.bounds.n_children, np.int64)
@@ -70,6 +78,7 @@ class ChainTree:
         rows = rows[: row_offsets[-1]]
         per_node, targets = np.diff(row_offsets), np.diff(some.offsets)
         sum_offsets = np.concatenate([[0], np.cumsum(per_node * (2 + targets))]).astype(np.int64)
+        check_room(int(sum_offsets[-1]), len(self.timed) + len(self.static))
         sums = self._expanded(some, row_offsets, rows, sum_offsets)
 
         node = np.repeat(np.arange(len(some)), per_node)
@@ -141,7 +150,7 @@ class ChainTree:
         else:
             some = np.flatnonzero((own > self.thresholds.least(keeper.value)[size]) & np.isin(size, lengths))
             value = gain = own[some]
-        children = nodes.with_step(nodes.take(chains, node[some]), rows[some], self.bounds.width)
+        children = nodes.with_step(nodes.take(nodes.bare(chains), node[some]), rows[some], self.bounds.width)
         worth = gain - self.thresholds.description[nodes.lengths(children), children.static]
         matter = np.flatnonzero(keeper.may_matter(self._objective(value, worth), worth))
         children = nodes.take(children, matter)
@@ -187,11 +196,6 @@ def laws_of(grammar: Grammar) -> Laws:
     """A grammar in numbers."""
     timed = grammar.timed
     names = [*timed, *grammar.static]
-    conflict = np.zeros((len(names), len(names)), np.bool_)
-    for one, other in grammar.forbidden_pairs:
-        if one in names and other in names:
-            a, b = names.index(one), names.index(other)
-            conflict[a, b] = conflict[b, a] = True
     return Laws(
         len(timed),
         grammar.lengths.stop - 1,
@@ -200,5 +204,18 @@ def laws_of(grammar: Grammar) -> Laws:
         "equal" in grammar.relations,
         np.array([timed.index(name) for name in grammar.prefix], np.int64),
         np.array([name in grammar.required for name in names], np.bool_),
-        conflict,
+        _conflicts(grammar, names),
     )
+
+
+def _conflicts(grammar: Grammar, names: list[str]) -> Flags:
+    """Which predicates may not stand together; where none are named, of a large library one False for all pairs."""
+    place = {name: column for column, name in enumerate(names)}
+    pairs = [(place[a], place[b]) for a, b in grammar.forbidden_pairs if a in place and b in place]
+    if not pairs and len(names) > LARGE_LIBRARY:
+        return np.broadcast_to(np.zeros(1, np.bool_), (len(names), len(names)))
+    check_room(len(names) ** 2 // 8, len(names))
+    conflict = np.zeros((len(names), len(names)), np.bool_)
+    for a, b in pairs:
+        conflict[a, b] = conflict[b, a] = True
+    return conflict

@@ -14,7 +14,7 @@ from chronorule.rules.description import description_length
 from chronorule.search.base import Subproblem
 from chronorule.search.chains import laws_of
 from chronorule.search.keeper import Keeper
-from chronorule.search.nodes import Nodes, lengths, take
+from chronorule.search.nodes import Nodes, check_room, lengths, take
 from chronorule.search.thresholds import Thresholds, simple_values
 
 Flags = NDArray[np.bool_]
@@ -86,6 +86,7 @@ class OrderTree:
         targets = np.diff(target_offsets)
         sum_offsets = np.concatenate([[0], np.cumsum(per_node * (2 + targets))]).astype(np.int64)
         steps = Steps(row_offsets, predicates, foundations, target_offsets, members, intervals, sum_offsets)
+        check_room(int(sum_offsets[-1]), len(self.timed) + len(self.static))
         node = np.repeat(np.arange(len(some)), per_node)
         if self.bounds.multiplies:
             rules = [
