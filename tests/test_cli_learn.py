@@ -138,6 +138,7 @@ def test_inhibiting_rule_is_found_where_it_is_asked_for() -> None:
 
 def test_given_rules_stay() -> None:
     assert "Y ← C" in done(*SHORT, "--given-rules", "rules.txt")
+    assert "Weights in it are not used: all are found again" in " ".join(done("learn", "--help").split())
 
 
 def test_time_that_is_up_is_said() -> None:

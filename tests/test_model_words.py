@@ -49,7 +49,7 @@ def test_model_that_is_certified_says_so(model: cr.RuleModel) -> None:
             "certified: no other rule passes and has a gain above the 7.2 of the best rule left",
         ),
         (found(7.25), "max_rules", "stopped at the number of rules asked for (max_rules): more rules may pass."),
-        (replace(EMPTY, optimal=False, bound=20.0), "time limit", "stopped early, at the time limit"),
+        (replace(EMPTY, optimal=False, bound=20.0), "time limit", "stopped early, at the time limit: more rules may"),
         (
             replace(EMPTY, optimal=False, incumbent=15.0, bound=20.0),
             "interrupted",
@@ -70,10 +70,22 @@ def test_proof_that_is_not_whole_is_told_as_it_is(
     assert ("certified: no other" in text) == (certificate.optimal and stopped == "max_rules")
 
 
+def test_proof_that_stands_is_not_taken_back_where_refits_were_cut_short(model: cr.RuleModel) -> None:
+    text = " ".join(str(replace(model, stopped="interrupted")).split())
+    assert (
+        "stopped early, at your request: rules that stand better once all weights are found again were not looked for "
+        "to the end. certified: no other rule passes"
+    ) in text
+
+
 def test_proof_of_the_papers_stopping_names_the_slope(model: cr.RuleModel) -> None:
     certificate = replace(EMPTY, objective="gradient")
     paper = replace(model, certificate=certificate, options={"stop": "optimal"})
-    assert "certified: no other rule has a gradient above 0" in str(paper)
+    text = " ".join(str(paper).split())
+    settled = "above 0 by more than the 1e-8 per head to which weights are settled"
+    assert f"certified: no other rule has a gradient {settled}, of all rules" in text
+    early = replace(paper, certificate=replace(certificate, optimal=False, bound=3.0))
+    assert "No other rule has a gradient above 3.0" in " ".join(str(early).split())
 
 
 def test_suggestive_rules_stand_apart_and_are_not_certified(model: cr.RuleModel) -> None:

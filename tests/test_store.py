@@ -441,6 +441,18 @@ def test_save_broken_off_between_the_files_is_an_edit_and_no_lie(
     assert sorted(os.listdir(folder)) == ["manifest.json", "rules.toml"]
 
 
+def test_what_a_killed_save_left_goes_with_the_next(folder: Path, fitted: cr.RuleModel) -> None:
+    ours = [f".{name}{'0a' * 16}.part" for name in ("manifest.json.", "rules.toml.", "rules.edited-2.toml.", "")]
+    others = [".notes.part", f".notes.txt.{'0a' * 16}.part", f"rules.toml.{'0a' * 16}.part", "report.html"]
+    for name in (*ours, *others):
+        (folder / name).write_text("", "utf-8")
+    (folder / f".manifest.json.{'0b' * 16}.part").mkdir()
+    fitted.save(folder)
+    left = {path.name for path in folder.iterdir() if path.is_file()} - {"manifest.json", "rules.toml"}
+    assert left == set(others)
+    assert cr.load(folder) == fitted
+
+
 def test_name_that_no_file_can_hold(tmp_path: Path, fitted: cr.RuleModel) -> None:
     with pytest.raises(ModelError, match=r"holds '\\ud800', which is no character"):
         replace(fitted, notes=("\ud800",)).save(tmp_path)

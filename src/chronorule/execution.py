@@ -1,12 +1,16 @@
-"""Where work runs: threads of this process, over kernels that release the interpreter's lock."""
+"""Where work runs and how it ends early: threads, over kernels that release the interpreter's lock; Ctrl-C."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from types import FrameType
+from typing import NoReturn, TypeVar
 
 from chronorule.errors import OptionError
 
@@ -51,3 +55,41 @@ class Threads:
         cuts = [items * k // slices for k in range(slices + 1)]
         with ThreadPoolExecutor(self.size) as pool:
             return list(pool.map(work, cuts[:-1], cuts[1:]))
+
+
+@contextmanager
+def interruptible(first: Callable[[], None], again: Callable[[], NoReturn]) -> Iterator[Callable[[], bool]]:
+    """A question whether Ctrl-C was pressed, for long work to ask now and then.
+
+    `first` is called when it is pressed, and `again`, which raises, when it is pressed once more. Where somebody else
+    handles the signal, and outside the main thread, which alone hears of it, all stays as it is and the answer is no.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: False
+        return
+    pressed = threading.Event()
+
+    def press(_: int, __: FrameType | None) -> None:
+        if pressed.is_set():
+            again()
+        pressed.set()
+        first()
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def lasting(question: Callable[[], bool]) -> Callable[[], bool]:
+    """The question, whose first yes is its last word."""
+    answered = threading.Event()
+
+    def asked() -> bool:
+        if not answered.is_set() and question():
+            answered.set()
+        return answered.is_set()
+
+    return asked

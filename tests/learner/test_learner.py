@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,6 +82,24 @@ def test_each_head_gets_its_own_model(log: cr.EventLog) -> None:
         _ = fitted.rules
 
 
+def test_model_of_an_earlier_fit_does_not_stay(log: cr.EventLog) -> None:
+    fitted = RuleLearner("Y", max_length=1).fit(log)
+    fitted.set_params(head=["Y", "D"]).fit(log)
+    with pytest.raises(AttributeError, match="model_"):
+        _ = fitted.model_
+    assert fitted.set_params(head="D").fit(log).model_.head.name == "D"
+
+
+def test_numbers_may_be_those_of_numpy(log: cr.EventLog, tmp_path: Path) -> None:
+    numbers = {"time_limit": np.int64(300), "alpha": np.float64(0.05), "max_rules": np.int32(1), "honest": np.False_}
+    model = learner(**numbers, min_support=np.int64(3)).fit(log, journal=tmp_path / "journal.jsonl").model_
+    assert model.options["time_limit"] == 300
+    model.save(tmp_path / "model")
+    assert cr.load(tmp_path / "model") == model
+    plain = learner(time_limit=300.0, max_rules=1, min_support=3).fit(log, journal=tmp_path / "journal.jsonl")
+    assert keys(plain.rules) == keys(model.rules)
+
+
 def test_given_rules_stay_and_are_not_charged(log: cr.EventLog) -> None:
     model = learner(given_rules="Y <- D w = 0.3").fit(log).model_
     assert keys(model.rules) == {"Y <- D", "Y <- A < B", "Y <-| C"}
@@ -85,6 +107,20 @@ def test_given_rules_stay_and_are_not_charged(log: cr.EventLog) -> None:
     assert given.worth == given.gain
     with pytest.raises(RuleError, match="explains 'X'"):
         learner(given_rules="X <- D").fit(log)
+
+
+def test_given_rules_go_to_their_heads(log: cr.EventLog) -> None:
+    fitted = RuleLearner(["Y", "D"], max_length=1, given_rules=["Y <- E", "D <- A"]).fit(log)
+    assert {"Y <- E"} <= keys(fitted.models_["Y"].rules)
+    assert fitted.models_["D"].options["given_rules"] == ["D <- A"]
+    assert {"D <- A"} <= keys(fitted.models_["D"].rules)
+    with pytest.raises(RuleError, match="explains 'B', but to be learned is what explains 'Y' and 'D'; leave the rule"):
+        RuleLearner(["Y", "D"], given_rules="Y <- E\nB <- A").fit(log)
+
+
+def test_weights_of_given_rules_are_found_again(log: cr.EventLog) -> None:
+    with_weight, without = (learner(given_rules=f"Y <- D{text}").fit(log).model_ for text in (" w = 5", ""))
+    assert [item.weight for item in with_weight.rules] == [item.weight for item in without.rules]
 
 
 def test_nothing_passes_where_there_is_nothing_to_find() -> None:
@@ -106,6 +142,38 @@ def test_the_papers_stopping_reaches_the_optimum_over_the_whole_grammar(log: cr.
     best = study.fit(every).solution.objective
     here = study.fit([item.rule for item in model.rules]).solution.objective
     assert here == pytest.approx(best, abs=1e-3)  # nats: what a slope of 1e-8 per head could still bring, and more
+
+
+@pytest.mark.parametrize("objective", ["gradient", "gain"])
+def test_the_papers_stopping_adds_no_rounding(objective: Any) -> None:
+    """Of a rule and its opposite, one has the weight and the other a slope of 0, as far as weights are settled."""
+    log = cr.simulate(RULES, weights=[1.2, 1.0], predicates=5, entities=25, rates=0.1, seed=3).log
+    grammar = cr.Grammar(max_length=2, signs=(1, -1))
+    options: dict[str, Any] = {"objective": objective, "stop": "optimal", "heterogeneity": "none"}
+    model = RuleLearner("Y", grammar=grammar, **options).fit(log).model_
+    least = 1e-8 * model.training.heads
+    assert all(record.certificate.incumbent > least for record in model.rounds)
+    assert all(item.weight > 0 for item in model.rules)
+    assert model.certificate is not None
+    assert model.certificate.optimal
+    verdict = cr.verify(model, log)
+    assert verdict.holds
+    assert verdict.passing == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*excite itself")
+def test_rules_that_came_to_nothing_are_left_out_of_the_papers_optimum() -> None:
+    suite = cr.paper_suite(group=1, predicates=8, sequences=200, seed=1).log
+    grammar = cr.Grammar(max_length=3, body=("A", "B", "C", "D"), relations=("before",))
+    options: dict[str, Any] = {"objective": "gradient", "stop": "optimal", "penalty": 2.0}
+    model = RuleLearner("Y", grammar=grammar, **options).fit(suite).model_
+    added = {key for record in model.rounds for key in record.added}
+    assert added - keys(model.rules) == {"Y <- B < A"}
+    assert all(item.weight > 0 for item in model.rules)
+    assert any("1 rule that was added on the way came to weight 0: left out" in note for note in model.notes)
+    assert cr.verify(model, suite).holds
+    given = RuleLearner("Y", grammar=grammar, given_rules="Y <- B < A", **options).fit(suite).model_
+    assert [item.weight for item in given.rules if item.rule.key == "Y <- B < A"] == [0.0]
 
 
 def test_at_most_so_many_rules(log: cr.EventLog) -> None:
@@ -137,6 +205,75 @@ def test_ctrl_c_keeps_what_was_found(log: cr.EventLog) -> None:
 
     model = learner().fit(log, watch=press).model_
     assert len(model.rules) == 1
+    assert model.stopped == "interrupted"
+
+
+def pressing(times: int, when: Callable[[LearningProgress], bool]) -> Callable[[LearningProgress], None]:
+    """A watcher that presses Ctrl-C so many times when it is told of something."""
+    left = [times]
+
+    def press(progress: LearningProgress) -> None:
+        while left[0] and when(progress):
+            left[0] -= 1
+            signal.raise_signal(signal.SIGINT)
+
+    return press
+
+
+def test_ctrl_c_keeps_the_best_so_far_of_the_search_under_way(capsys: pytest.CaptureFixture[str]) -> None:
+    log = cr.paper_suite(group=1, predicates=12, sequences=150, seed=36).log
+
+    def found(progress: LearningProgress) -> bool:
+        return progress.search is not None and progress.search.incumbent is not None
+
+    model = RuleLearner("Y", max_length=5).fit(log, watch=pressing(1, found)).model_
+    assert len(model.rules) == 1
+    assert model.stopped == "interrupted"
+    assert model.certificate is not None
+    assert not model.certificate.optimal
+    assert "Ctrl-C again: interrupt at once" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_leaves_further_heads_without_a_model(log: cr.EventLog) -> None:
+    fitted = RuleLearner(["Y", "D"], max_length=1).fit(log, watch=pressing(1, lambda progress: True))
+    assert list(fitted.models_) == ["Y"]
+    assert fitted.models_["Y"].stopped == "interrupted"
+    assert list(RuleLearner(["Y", "D"], max_length=1).fit(log, stop=lambda: True).models_) == ["Y"]
+
+    def press(progress: LearningProgress) -> None:
+        raise KeyboardInterrupt
+
+    assert list(RuleLearner(["Y", "D"], max_length=1).fit(log, watch=press).models_) == ["Y"]
+
+
+def test_second_ctrl_c_interrupts_at_once(log: cr.EventLog) -> None:
+    fitted = learner()
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(log, watch=pressing(2, lambda progress: True))
+    assert not hasattr(fitted, "model_")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_whoever_handles_ctrl_c_keeps_it(log: cr.EventLog) -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        model = learner().fit(log, watch=pressing(1, lambda progress: True)).model_
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [signal.SIGINT]
+    assert model.stopped is None
+
+
+def test_fit_outside_the_main_thread_touches_no_signal(log: cr.EventLog) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(learner().fit, log).result().model_.stopped is None
+
+
+def test_question_that_was_answered_with_yes_is_not_taken_back(log: cr.EventLog) -> None:
+    answers = iter([False, False, True])
+    model = learner().fit(log, stop=lambda: next(answers, False)).model_
     assert model.stopped == "interrupted"
 
 
@@ -215,6 +352,10 @@ def test_polishing_finds_the_true_rules_behind_a_blend() -> None:
         ({"max_rules": -1}, "max_rules=-1"),
         ({"min_support": 1.5}, "min_support=1.5"),
         ({"time_limit": -3}, "time_limit=-3"),
+        ({"time_limit": np.int64(-3)}, "is no number of seconds"),
+        ({"time_limit": float("nan")}, "time_limit=nan"),
+        ({"time_limit": "3"}, "time_limit='3' is no number of seconds"),
+        ({"time_limit": True}, "time_limit=True is no number of seconds"),
         ({"kernel": "decay(1)"}, "decay"),
         ({"kernel": "forever"}, "kernel 'forever'"),
         ({"feature": "often"}, "feature 'often'"),
@@ -276,6 +417,8 @@ def test_lengths_stand_in_one_place(log: cr.EventLog) -> None:
         RuleLearner("Y", length=2, max_length=3).fit(log)
     with pytest.raises(OptionError, match="use read_events"):
         learner().fit("events.csv")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="stop=True cannot be asked"):
+        learner().fit(log, stop=True)  # type: ignore[arg-type]
 
 
 def test_rules_are_held_to_what_was_asked(log: cr.EventLog) -> None:

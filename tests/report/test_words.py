@@ -101,7 +101,8 @@ def test_certificates_say_what_is_proved() -> None:
     assert blind[0] == "Not proved."
     assert "better rules may exist" in blind[1]
     found = replace(MODEL, options={"stop": "optimal"})
-    assert certificate_words(found, PROOF)[0] == "Proved: no further rule has a gain above 0."
+    settled = "above 0 by more than the 1e-8 per head to which weights are settled"
+    assert certificate_words(found, PROOF)[0] == f"Proved: no further rule has a gain {settled}."
     last = replace(MODEL, certificate=PROOF, rounds=(Round(1, (), (), (), (), -1.0, PROOF, 0.1),))
     assert certificate_words(last, PROOF)[0] == "Not proved: learning ended before it could search once more."
     for words in (best, early, blind):

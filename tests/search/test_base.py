@@ -103,6 +103,17 @@ def test_optimal_admits_whatever_is_above_zero() -> None:
     assert not Task("Y", GRAMMAR, stop="optimal", taken=frozenset([weak.rule])).admits(weak)
 
 
+def test_optimal_takes_no_rounding_for_a_value() -> None:
+    """λ is settled to a slope of 1e-8 for each head, and so are all values."""
+    task = Task("Y", GRAMMAR, stop="optimal", heads=500)
+    assert task.needed == pytest.approx(5e-6)
+    assert not task.admits(evidence(gain=4.9e-6))
+    assert task.admits(evidence(gain=5.1e-6))
+    assert replace(task, stop="evidence").needed == pytest.approx(math.log(20))
+    with pytest.raises(OptionError, match="heads=-1 is no count"):
+        Task("Y", GRAMMAR, heads=-1)
+
+
 # ---- budgets
 
 

@@ -146,7 +146,8 @@ def known_search(_: click.Context, __: click.Parameter, value: str) -> str:
     "--given-rules",
     metavar="FILE",
     section=GRAMMAR,
-    help="Rules that you hold for true, one a line: learning starts from them and keeps them.",
+    help="Rules that you hold for true, one a line: learning starts from them and keeps them. Weights in it are not "
+    "used: all are found again.",
 )
 @option(
     "--feature",

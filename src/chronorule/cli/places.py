@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -16,15 +15,9 @@ def folders_of(heads: Sequence[str], out: Path | None) -> list[Path | None]:
     """A folder for each head: the one named, and for several heads one in it for each."""
     if out is None or len(heads) == 1:
         return [out] * len(heads)
-    found: list[Path | None] = []
-    for head in heads:
-        name = re.sub(r"[^\w.-]+", "-", head).strip("-.") or "head"
-        number, free = 1, name
-        while out / free in found:
-            number += 1
-            free = f"{name}-{number}"
-        found.append(out / free)
-    return found
+    from chronorule.learner.journal import file_names
+
+    return [out / name for name in file_names(heads)]
 
 
 def prepare(folder: Path | None, fresh: bool = False) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from chronorule import execution
 from chronorule.cli.output import aside_between, encodable, is_watched, say_aside
 
 if TYPE_CHECKING:
@@ -39,25 +37,21 @@ STAGES = {
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
     """A question whether Ctrl-C was pressed, for learning to ask; the second Ctrl-C ends everything at once."""
-    if threading.current_thread() is not threading.main_thread():  # only the main thread hears of signals
-        yield lambda: False
-        return
-    pressed = [0]
 
-    def press(_: int, __: FrameType | None) -> None:
-        pressed[0] += 1
-        if pressed[0] > 1:
-            raise SystemExit(ABORTED)
+    def say_it() -> None:
         if not is_watched():  # the live table says it itself
             say_aside(STOPPING)
 
-    before = signal.signal(signal.SIGINT, press)
+    def end_at_once() -> NoReturn:
+        raise SystemExit(ABORTED)
+
     try:
-        yield lambda: pressed[0] > 0
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if pressed[0] > 1:
+        with execution.interruptible(say_it, end_at_once) as pressed:
+            yield pressed
+    except SystemExit as end:
+        if end.code == ABORTED:
             say_aside("Ended at once, at your request; what was saved before is as it was.")
+        raise
 
 
 # ---- progress

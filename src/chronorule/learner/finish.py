@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,9 +26,10 @@ def finished(weighing: Weighing, study: Study, state: State, options: Mapping[st
         level = weighing.fit(state.rules).solution.log_likelihood
         state = state.closed(level, state.rounds[-1].seconds if state.rounds else 0.0)
     honest = study is not weighing.study
+    rules = _of_weight(weighing, state.rules) if task.stop == "optimal" else state.rules
     model = weigh(
         study,
-        state.rules,
+        rules,
         None if honest else task.charged,
         beside=_suggestive(state),
         given=weighing.given,
@@ -37,6 +38,11 @@ def finished(weighing: Weighing, study: Study, state: State, options: Mapping[st
         kernels=task.kernels,
     )
     notes = list(model.notes)
+    if idle := len(state.rules) - len(rules):
+        notes.append(
+            f"{idle} {'rule that was' if idle == 1 else 'rules that were'} added on the way came to weight 0: left "
+            "out, since the rate is the same without."
+        )
     if honest:
         notes.append(
             "honest: the rules were found on one half of the groups, and weights, errors, gains and intervals come "
@@ -54,6 +60,13 @@ def finished(weighing: Weighing, study: Study, state: State, options: Mapping[st
         options=dict(options),
         stopped=state.stopped,
     )
+
+
+def _of_weight(weighing: Weighing, rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Rules that are given or have a weight: the paper's method keeps others only as long as it goes on."""
+    fit = weighing.fit(rules)
+    weight = dict(zip(fit.rules, fit.solution.weights.tolist(), strict=True))
+    return tuple(rule for rule in rules if weight[rule] > 0 or rule in weighing.given)
 
 
 def _warned_of_bursts(burst: Bursts, study: Study) -> str:

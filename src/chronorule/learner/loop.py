@@ -24,8 +24,9 @@ def learn(
 ) -> State:
     """Column generation: weigh the rules in hand, search for the best to add, repair, until none passes.
 
-    Every step takes a state and returns one, which `keep` writes down. No rule has changed since the last search, so
-    its certificate holds for the rules that are returned.
+    Every step takes a state and returns one, which `keep` writes down, but for a step that was cut short: whoever goes
+    on takes it anew, and so comes to the same rules. No rule has changed since the last search, so its certificate
+    holds for the rules that are returned.
     """
 
     def show(stage: Stage, state: State, fit: Fit, searching: Progress | None = None) -> None:
@@ -51,6 +52,8 @@ def learn(
                 state = polish(weighing, state, allowance)
             case "seek":
                 state = seek(weighing, state, allowance, search)
+        if state.cut_short:
+            return state
         fit = weighing.fit(state.rules) if frozenset(fit.rules) != frozenset(state.rules) else fit
         if state.ends_round:
             state = state.closed(fit.solution.log_likelihood, allowance.used)

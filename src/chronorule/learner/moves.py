@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from chronorule.learner.progress import Allowance
-from chronorule.learner.state import State
+from chronorule.learner.state import Next, State
 from chronorule.learner.weighing import Weighing
 from chronorule.rules import Rule
 from chronorule.search.base import Outcome, Search, Subproblem
@@ -27,7 +27,7 @@ def add(
     """The state with what a search found; without a find, with the contender that passes once all is refitted.
 
     The gain that a search maximises holds the other weights, so it is a lower bound, and a loose one where the new rule
-    overlaps with rules in hand.
+    overlaps with rules in hand. Of a search that was cut short the best so far is taken, for now.
     """
     repaired = weighing.task.stop == "evidence"  # the paper's problem is convex: its optimum needs no repair
     found = tuple(item.rule for item in outcome.found)
@@ -36,14 +36,17 @@ def add(
         closer = _best_refitted(weighing, state, problem, frozenset(state.rules), outcome.contenders, math.inf)
         found = () if closer is None else (closer,)
     weighing.contenders[frozenset(state.rules)] = contenders(outcome)
-    state = replace(state, certificate=outcome.certificate, runners_up=shown)
-    if not found and not outcome.certificate.optimal and (why := allowance.why_spent):
-        return replace(state, stopped=why, next="done")
+    full = most is not None and len(state.rules) >= most
+    state = replace(state, certificate=outcome.certificate, runners_up=(*found, *shown) if full else shown)
+    grown = state.moved((*state.rules, *found), added=found) if found and not full else state
+    proved = outcome.certificate.optimal and bool(outcome.found or not repaired)
+    if not proved and (why := allowance.why_spent):
+        return replace(grown, stopped=why)
     if not found:
         return replace(state, next="seek" if repaired else "done")
-    if most is not None and len(state.rules) >= most:
-        return replace(state, next="done", stopped="max_rules", runners_up=(*found, *shown))
-    return state.moved((*state.rules, *found), added=found, next="drop" if repaired else "search")
+    if full:
+        return replace(state, next="done", stopped="max_rules")
+    return replace(grown, next="drop" if repaired else "search")
 
 
 def drop(weighing: Weighing, state: State) -> State:
@@ -68,14 +71,14 @@ def drop(weighing: Weighing, state: State) -> State:
 
 def polish(weighing: Weighing, state: State, allowance: Allowance) -> State:
     """One rule replaced by the neighbour with which the rules stand best, once refitted; then the next search."""
-    better = _exchange(weighing, state, allowance, lambda rule, others: _neighbours(weighing, rule, others))
-    return better or replace(state, next="search")
+    return _exchange(weighing, state, allowance, lambda rule, others: _neighbours(weighing, rule, others), "search")
 
 
 def seek(weighing: Weighing, state: State, allowance: Allowance, search: Search) -> State:
     """Before the end: one rule replaced by the best that a search finds in its place, however far from it."""
-    better = _exchange(weighing, state, allowance, lambda _, others: _searched(weighing, others, search, allowance))
-    return better or replace(state, next="done")
+    return _exchange(
+        weighing, state, allowance, lambda _, others: _searched(weighing, others, search, allowance), "done"
+    )
 
 
 def contenders(outcome: Outcome) -> tuple[Rule, ...]:
@@ -83,7 +86,7 @@ def contenders(outcome: Outcome) -> tuple[Rule, ...]:
     return (*(item.rule for item in outcome.found), *outcome.contenders)
 
 
-def _exchange(weighing: Weighing, state: State, allowance: Allowance, propose: Propose) -> State | None:
+def _exchange(weighing: Weighing, state: State, allowance: Allowance, propose: Propose, otherwise: Next) -> State:
     """The first exchange of a rule for one proposed after which the rules stand better, never a step back.
 
     Rules that the likelihood misses least are tried first: what stands in for two true rules is among them.
@@ -91,15 +94,18 @@ def _exchange(weighing: Weighing, state: State, allowance: Allowance, propose: P
     loose = [rule for rule in state.rules if rule not in weighing.given]
     losses = weighing.objectives_without(weighing.fit(state.rules), loose)
     for _, _, rule in sorted(zip(losses, (rule.key for rule in loose), loose, strict=True), key=lambda item: item[:2]):
-        if allowance.why_spent is not None:
-            return None
+        if why := allowance.why_spent:
+            return replace(state, stopped=why)
         others = frozenset(state.rules) - {rule}
         problem, candidates = propose(rule, others)
         better = _best_refitted(weighing, state, problem, others, candidates, weighing.standing(state.rules) - LEAST)
         if better is not None:
             rules = tuple(better if one == rule else one for one in state.rules)
-            return state.moved(rules, polished=(*state.polished, (rule, better)), next="drop")
-    return None
+            polished = (*state.polished, (rule, better))
+            return state.moved(rules, polished=polished, next="drop", stopped=allowance.why_spent)
+    if why := allowance.why_spent:  # the last search may have been cut short
+        return replace(state, stopped=why)
+    return replace(state, next=otherwise)
 
 
 def _neighbours(weighing: Weighing, rule: Rule, others: frozenset[Rule]) -> tuple[Subproblem, list[Rule]]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
+from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
-from chronorule.errors import GrammarError, NotFittedError, OptionError
+from chronorule.errors import GrammarError, NotFittedError, OptionError, RuleError
 from chronorule.events import EventLog, Head
-from chronorule.execution import Threads
+from chronorule.execution import Threads, interruptible, lasting
 from chronorule.grounding import Feature, Kernel, parse_kernel
 from chronorule.learner.finish import finished
-from chronorule.learner.journal import Journal
+from chronorule.learner.journal import Journal, journals_of
 from chronorule.learner.loop import learn
 from chronorule.learner.progress import Allowance, LearningWatcher
 from chronorule.learner.state import State
@@ -133,22 +136,35 @@ class RuleLearner:
     ) -> Self:
         """Learn from a log.
 
-        With a `journal`, a file, every step is written down; a run that was cut off goes on from there when the same
-        is asked of the same log. `watch` is told how far learning has come. Where `stop` answers True, and on Ctrl-C,
-        the best so far is what is learned, and the model says so in `stopped`.
+        With a `journal`, a file (for several heads a folder of files), every step is written down; a run that was cut
+        off goes on from there when the same is asked of the same log. `watch` is told how far learning has come.
+
+        Where `stop` answers True, and on Ctrl-C, the best so far is what is learned, and the model says so in
+        `stopped`; heads whose turn has not come get no model. A second Ctrl-C interrupts at once.
         """
         if not isinstance(log, EventLog):
             raise OptionError(f"A RuleLearner learns from an EventLog, not from {type(log).__name__}; use read_events.")
+        if stop is not None and not callable(stop):
+            raise OptionError(f"stop={stop!r} cannot be asked; give a function that says whether to stop.")
         heads = _heads(self.head)
         self._check()
         for head in heads if self.within else ():
             refuse_within(head)
-        if journal is not None and len(heads) > 1:
-            raise OptionError("A journal is of one head; learn the heads one by one to keep journals.")
-        allowance = Allowance(self.time_limit, stop)
-        self.models_ = {head.name: self._learn(head, log, journal, watch, allowance) for head in heads}
+        given = self._given(heads)
+        names = [head.name for head in heads]
+        books = [None] * len(heads) if journal is None else journals_of(Path(journal), names)
+        models: dict[str, RuleModel] = {}
+        with interruptible(_say_that_it_stops, _interrupt) as pressed:
+            asked = lasting(lambda: pressed() or (stop is not None and stop()))
+            allowance = Allowance(self.time_limit, asked)
+            for head, book in zip(heads, books, strict=True):
+                models[head.name] = model = self._learn(head, log, given[head.name], book, watch, allowance)
+                if model.stopped == "interrupted" or asked():
+                    break
+        self.models_ = models
+        vars(self).pop("model_", None)  # of an earlier fit
         if len(heads) == 1:
-            self.model_ = self.models_[heads[0].name]
+            self.model_ = models[heads[0].name]
         return self
 
     def _check(self) -> None:
@@ -162,7 +178,8 @@ class RuleLearner:
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise OptionError(f"{name}={getattr(self, name)!r} is neither True nor False; give one of the two.")
         limit = self.time_limit
-        if limit is not None and not (isinstance(limit, int | float) and limit >= 0):
+        number = isinstance(limit, Real) and not isinstance(limit, bool)
+        if limit is not None and not (number and limit >= 0):
             raise OptionError(f"time_limit={limit!r} is no number of seconds; give 0 or more, or None for no limit.")
         if self.grammar is not None and (self.length is not None or self.max_length is not None):
             raise GrammarError("The grammar says how long rules may be; give no length or max_length beside it.")
@@ -173,7 +190,8 @@ class RuleLearner:
         self,
         head: Head,
         log: EventLog,
-        journal: str | Path | None,
+        given: tuple[Rule, ...],
+        book: Path | None,
         watch: LearningWatcher | None,
         allowance: Allowance,
     ) -> RuleModel:
@@ -181,27 +199,29 @@ class RuleLearner:
         if self.honest:
             learned_on, weighed_on = log.split(0.5, seed=self.random_state)
         study = self._study(head, learned_on)
-        given = tuple(dict.fromkeys(given_rules_of(self.given_rules))) if self.given_rules is not None else ()
         study.check(given)
         task = self._task(study)
         search = search_of(self.search)
         weighing = Weighing(study, task, frozenset(given))
-        state, keep = State(given), _forget
-        if journal is not None:
-            book = Journal(Path(journal), self._identity(head, log))
-            state, keep = book.begin() or state, book.keep
-        reached = [state]
+        options = self._plain_options(head, given)
+        state, keep = None, None
+        if book is not None:
+            state, keep = Journal(book, _identity(head, log, options)).begin(self.max_rules)
+        reached = [state or State(given)]
 
         def remember(state: State) -> None:
-            keep(state)
+            if keep is not None:
+                keep(state)
             reached[0] = state
 
         try:
-            state = learn(weighing, search, state, allowance, self.max_rules, remember, watch)
-        except KeyboardInterrupt:
+            state = learn(weighing, search, reached[0], allowance, self.max_rules, remember, watch)
+        except KeyboardInterrupt:  # where Ctrl-C is not turned into a question, or it was pressed once more
+            if allowance.why_spent == "interrupted":
+                raise
             state = replace(reached[0], stopped="interrupted")
         weigher = study if not self.honest else self._study(head, weighed_on)
-        return finished(weighing, weigher, state, self._plain_options())
+        return finished(weighing, weigher, state, options)
 
     def _study(self, head: Head, log: EventLog) -> Study:
         return Study(
@@ -230,30 +250,49 @@ class RuleLearner:
             min_support=self.min_support,
             within=self.within,
             random_state=self.random_state,
+            heads=study.exposure.n_heads,
         )
 
-    def _plain_options(self) -> dict[str, Any]:
-        """The options as numbers, texts and lists, for files."""
-        options = self.get_params()
-        options["head"] = [asdict(head) for head in _heads(self.head)]
+    def _given(self, heads: Sequence[Head]) -> dict[str, tuple[Rule, ...]]:
+        """The given rules of each head."""
+        rules = () if self.given_rules is None else tuple(dict.fromkeys(given_rules_of(self.given_rules)))
+        names = [head.name for head in heads]
+        other = next((rule for rule in rules if rule.head not in names), None)
+        if other is not None:
+            raise RuleError(
+                f"The given rule '{other.key}' explains '{other.head}', but to be learned is what explains "
+                f"{' and '.join(map(repr, names))}; leave the rule out, or name its head, too."
+            )
+        return {name: tuple(rule for rule in rules if rule.head == name) for name in names}
+
+    def _plain_options(self, head: Head, given: Sequence[Rule]) -> dict[str, Any]:
+        """The options for one head as numbers, texts and lists, for files."""
+        options = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in self.get_params().items()
+        }
+        options["head"] = [asdict(head)]
         options["grammar"] = None if self.grammar is None else self.grammar.to_dict()
         options["kernel"] = str(parse_kernel(self.kernel))
         options["search"] = self.search if isinstance(self.search, str) else repr(self.search)
         options["baseline"] = None if self.baseline is None else list(given_cuts(self.baseline))
-        if self.given_rules is not None:
-            options["given_rules"] = [rule.key for rule in given_rules_of(self.given_rules)]
+        options["given_rules"] = None if self.given_rules is None else [rule.key for rule in given]
         return options
 
-    def _identity(self, head: Head, log: EventLog) -> Mapping[str, Any]:
-        """What a resumed run must share with the one that was cut off; how long and on what it ran does not matter."""
-        options = self._plain_options()
-        for name in ("time_limit", "threads", "max_rules"):
-            options.pop(name)
-        return {"log": log.fingerprint, "explains": asdict(head), "options": options}
+
+def _identity(head: Head, log: EventLog, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a resumed run must share with the one that was cut off; how long and on what it ran does not matter."""
+    kept = {name: value for name, value in options.items() if name not in ("time_limit", "threads", "max_rules")}
+    return {"log": log.fingerprint, "explains": asdict(head), "options": kept}
 
 
-def _forget(state: State) -> None:
-    """Without a journal nothing is written down."""
+def _say_that_it_stops() -> None:
+    """Whoever pressed Ctrl-C is told that it was heard; a stream that cannot take it just now is left alone."""
+    with suppress(AttributeError, OSError, RuntimeError, ValueError):
+        sys.stderr.write("\nStopping with the best so far. Ctrl-C again: interrupt at once, without a model.\n")
+
+
+def _interrupt() -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _heads(head: Heads) -> list[Head]:

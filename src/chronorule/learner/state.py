@@ -26,7 +26,12 @@ class State:
     polished: tuple[tuple[Rule, Rule], ...] = ()
     certificate: Certificate | None = None  # of the latest search
     runners_up: tuple[Rule, ...] = ()  # of the latest search
-    stopped: str | None = None
+    stopped: str | None = None  # why learning ended, or has to end with this step
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether time ran out during the latest step: what it came to serves for now, but is no step to go on from."""
+        return self.stopped is not None and self.next != "done"
 
     @property
     def round(self) -> int:

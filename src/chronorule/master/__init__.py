@@ -6,7 +6,7 @@ Projected Newton: each step minimises the quadratic model inside the box by an a
 goes downhill; a line search makes it safe and the model's own curvature makes it fast. Convex in (w, b) for fixed ν.
 """
 
-from chronorule.master.fit import MAX_WEIGHT, Start, StartingPoint, fit_master
+from chronorule.master.fit import MAX_WEIGHT, SETTLED, Start, StartingPoint, fit_master
 from chronorule.master.solution import MasterSolution
 
-__all__ = ["MAX_WEIGHT", "MasterSolution", "Start", "StartingPoint", "fit_master"]
+__all__ = ["MAX_WEIGHT", "SETTLED", "MasterSolution", "Start", "StartingPoint", "fit_master"]

@@ -19,6 +19,7 @@ from chronorule.master.solution import MasterSolution, report
 Floats = NDArray[np.float64]
 
 MAX_WEIGHT = 10.0  # a rate ratio of e^10, 22,026
+SETTLED = 1e-8  # nats per head: the largest slope that the answer of a fit leaves to follow
 
 
 class StartingPoint(Protocol):
@@ -58,7 +59,7 @@ def fit_master(
     w_max: float = MAX_WEIGHT,
     baseline_bounds: tuple[float, float] | None = None,
     names: Sequence[str] | None = None,
-    tolerance: float = 1e-8,
+    tolerance: float = SETTLED,
     max_iterations: int = 200,
 ) -> MasterSolution:
     """Weigh the rules whose features `segments` holds.

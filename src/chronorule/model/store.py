@@ -11,8 +11,10 @@ import json
 import math
 import os
 import platform
+import re
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -40,6 +42,8 @@ FORMAT = 2  # of the manifest; 1 had no entities and matches of a rule
 RULES, MANIFEST = "rules.toml", "manifest.json"
 COPY = "rules.edited.toml"
 MOST_DIGITS = 400  # of a whole number; no count comes near it, and none of more than 4,300 can be read
+# what is written here and by a report beside it is called so until it is whole
+PART = re.compile(r"\.((rules(\.edited(-\d+)?)?\.toml|manifest\.json)\.)?[0-9a-f]{32}\.part")
 EDITED = "edited by hand since it was fitted: "
 ADVICE = f"save the model again, or restore {MANIFEST} from a copy"
 
@@ -74,6 +78,7 @@ def save(model: RuleModel, folder: str | os.PathLike[str]) -> None:
     if copy is not None:
         files = {_free_name(place): copy, **files}
     _put(place, files)
+    _sweep(place)
 
 
 def definition_of(model: RuleModel) -> Definition:
@@ -169,6 +174,14 @@ def _put(folder: Path, files: Mapping[str, bytes]) -> None:
         for part in parts.values():
             if os.path.exists(part):
                 part.unlink()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a save that was killed left under temporary names; what cannot be removed harms nobody."""
+    for path in folder.iterdir() if os.access(folder, os.R_OK) else ():
+        if PART.fullmatch(path.name):
+            with suppress(OSError):
+                path.unlink()
 
 
 def _encoded(text: str) -> bytes:

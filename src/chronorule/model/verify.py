@@ -70,6 +70,7 @@ def verify(
         min_support=options.get("min_support", 5),
         within=options.get("within", False),
         taken=frozenset(rules),
+        heads=study.exposure.n_heads,
     )
     problem = Subproblem(task, study.oracle(study.fit(rules)), _unasked)
     return slow.verify(problem, model.certificate, most, most_combinations)

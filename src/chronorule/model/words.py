@@ -6,6 +6,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING
 
+from chronorule.master import SETTLED
 from chronorule.model.weighted_rule import format_table, number
 
 if TYPE_CHECKING:
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 COLUMNS = 80
 MOST_SUGGESTIVE = 5  # that the text shows; the model holds more
 STOPPED = {
-    "time limit": "stopped early, at the time limit: more rules may pass",
-    "interrupted": "stopped early, at your request: more rules may pass",
-    "max_rules": "stopped at the number of rules asked for (max_rules): more rules may pass",
+    "time limit": "stopped early, at the time limit",
+    "interrupted": "stopped early, at your request",
+    "max_rules": "stopped at the number of rules asked for (max_rules)",
 }
 
 
@@ -32,7 +33,7 @@ def learning_words(model: RuleModel) -> list[str]:
     if model.rounds:
         found.append(_rounds(model))
     if model.stopped is not None:
-        found.append(f"{STOPPED.get(model.stopped, f'stopped early ({model.stopped})')}.")
+        found.append(f"{stopped_words(model)}.")
     if model.certificate is not None:
         found.append(proof(model, model.certificate))
     return found
@@ -43,24 +44,41 @@ def proof(model: RuleModel, certificate: Certificate) -> str:
     within = f"the grammar: {certificate.grammar}"
     work = f"{counted(certificate.nodes, 'node')} searched in {certificate.seconds:.2f} s"
     objective, best = certificate.objective, certificate.incumbent
-    passes = "passes" if model.options.get("stop", "evidence") == "evidence" else f"has a {objective} above 0"
+    held = model.options.get("stop", "evidence") == "evidence"
+    passes = "passes" if held else above_zero(objective)
     if searched_before_the_last_change(model):
         return "not certified: learning ended before it could search once more with these rules."
     if certificate.optimal and best <= 0:
         return f"certified: no other rule {passes}, of all rules of {within} ({work})."
     if certificate.optimal:
         return (
-            f"certified: no other rule {passes} and has a {objective} above the {number(best, 1)} of the best rule "
-            f"left out, of all rules of {within} ({work})."
+            f"certified: no other rule {'passes and ' if held else ''}has a {objective} above the {number(best, 1)} of "
+            f"the best rule left out, of all rules of {within} ({work})."
         )
     known = f"the best found has {number(best, 1)}" if best > 0 else "none was found"
     if math.isinf(certificate.bound):
         return f"not certified: other rules of {within} may pass; {known} ({work}, without a bound)."
     return (
-        f"not certified: the search ended early. No other rule that {passes} has a {objective} above "
+        f"not certified: the search ended early. No other rule {'that passes ' if held else ''}has a {objective} above "
         f"{number(certificate.bound, 1)}; {known}, a gap of {100 * certificate.gap:.0f} %, of all rules of {within} "
         f"({work})."
     )
+
+
+def above_zero(objective: str) -> str:
+    """What no rule does at the optimum of the paper's problem (design 4 and 6)."""
+    slope = f"{SETTLED:.0e}".replace("-0", "-")
+    return f"has a {objective} above 0 by more than the {slope} per head to which weights are settled"
+
+
+def stopped_words(model: RuleModel) -> str:
+    """Why learning ended before it was done, and what was left to do."""
+    proved = model.certificate is not None and model.certificate.optimal and model.certificate.incumbent <= 0
+    if proved and not searched_before_the_last_change(model):
+        left = "rules that stand better once all weights are found again were not looked for to the end"
+    else:
+        left = "more rules may pass"
+    return f"{STOPPED[model.stopped]}: {left}" if model.stopped in STOPPED else f"stopped early ({model.stopped})"
 
 
 def searched_before_the_last_change(model: RuleModel) -> bool:

@@ -13,7 +13,7 @@ import chronorule
 from chronorule.events import EventLog
 from chronorule.events.log import checked_log
 from chronorule.model import Learned, RuleModel, WeightedRule, checked_model
-from chronorule.model.words import STOPPED, searched_before_the_last_change
+from chronorule.model.words import searched_before_the_last_change, stopped_words
 from chronorule.report.expectation import Expectation
 from chronorule.report.timelines import timelines
 from chronorule.report.words import GLOSSARY, SAYS, certificate_words, duration, overview_words, sentence
@@ -114,9 +114,7 @@ def _learning(model: RuleModel) -> dict[str, Any]:
         "log_likelihood_without_rules": seen.log_likelihood_without_rules,
         "log_likelihood": seen.log_likelihood,
         "stopped": model.stopped,
-        "stopped_words": None
-        if model.stopped is None
-        else STOPPED.get(model.stopped, f"stopped early ({model.stopped})"),
+        "stopped_words": None if model.stopped is None else stopped_words(model),
         "rounds": [record.to_dict() for record in model.rounds],
     }
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from chronorule.grounding import Feature
 from chronorule.model import RuleModel, WeightedRule
 from chronorule.model.weighted_rule import RuleLabel
-from chronorule.model.words import searched_before_the_last_change
+from chronorule.model.words import above_zero, searched_before_the_last_change
 from chronorule.rules import Rule
 from chronorule.rules import order as orders
 from chronorule.search.base import Certificate
@@ -188,7 +188,7 @@ def sentence(item: WeightedRule, feature: Feature, unit: str, statics: Collectio
 def certificate_words(model: RuleModel, certificate: Certificate) -> list[str]:
     """What is proved and what is not, sentence by sentence."""
     objective = {"gain": "gain", "gradient": "slope of the likelihood", "worth": "worth"}[certificate.objective]
-    passes = "passes" if model.options.get("stop", "evidence") == "evidence" else f"has a {objective} above 0"
+    held = model.options.get("stop", "evidence") == "evidence"
     seconds = f"{certificate.seconds:.2g}" if certificate.seconds < 10 else f"{certificate.seconds:,.0f}"
     best = f"The best {objective} found is {certificate.incumbent:.2f}"
     if searched_before_the_last_change(model):
@@ -198,15 +198,15 @@ def certificate_words(model: RuleModel, certificate: Certificate) -> list[str]:
         ]
     elif certificate.optimal and certificate.incumbent <= 0:
         first = [
-            f"Proved: no further rule {passes}.",
+            f"Proved: no further rule {'passes' if held else above_zero(objective)}.",
             "The last search went through the whole grammar, and found no rule that would have been admitted beside "
             "those of the model.",
         ]
     elif certificate.optimal:
         first = [
             "Proved: no better rule was left out.",
-            f"The last search went through the whole grammar: no rule of it {passes} and has a higher {objective} than "
-            f"the {certificate.incumbent:.2f} of the best rule that was left out.",
+            f"The last search went through the whole grammar: no rule of it {'passes and ' if held else ''}has a "
+            f"higher {objective} than the {certificate.incumbent:.2f} of the best rule that was left out.",
         ]
     elif math.isinf(certificate.bound):
         first = [
@@ -218,8 +218,8 @@ def certificate_words(model: RuleModel, certificate: Certificate) -> list[str]:
         first = [
             "Not proved to the end: the search was stopped early.",
             f"{best if certificate.incumbent > 0 else 'No rule that passes was found so far'}. "
-            f"It is proved that no rule of the grammar passes with more than {certificate.bound:.2f}: "
-            f"a gap of {100 * certificate.gap:.0f} %.",
+            f"It is proved that no rule of the grammar {'passes with' if held else 'has'} more than "
+            f"{certificate.bound:.2f}: a gap of {100 * certificate.gap:.0f} %.",
         ]
     return [
         *first,

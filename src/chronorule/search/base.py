@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 from chronorule.errors import OptionError
 from chronorule.events import Head
 from chronorule.grounding import MOST_CLASSES, MOST_UNORDERED_CLASSES
+from chronorule.master import SETTLED
 from chronorule.pricing import Evidence, Objective, Oracle
 from chronorule.rules import Rule
 from chronorule.rules.grammar import Grammar
@@ -29,7 +30,8 @@ class Task:
     """Which rule is looked for: the best of a grammar under an objective, among those that pass.
 
     With stop "evidence" a rule passes while its gain exceeds its description length by log(1/α), in enough groups and
-    not by one of them alone (design 6). With "optimal", the paper's stopping, every rule of objective above 0 passes.
+    not by one of them alone (design 6). With "optimal", the paper's stopping, every rule of objective above 0 passes,
+    by more than the slope to which λ is settled, `SETTLED` for each of the `heads`: below that, values are rounding.
     """
 
     head: str
@@ -44,6 +46,7 @@ class Task:
     runners_up: int = 10  # how many of the best rules by worth that do not win are answered too,
     contenders: int = 64  # and how many of the best by the objective, whether they pass or not
     random_state: int = 0
+    heads: int = 0  # within the exposure
 
     def __post_init__(self) -> None:
         if not (_is_number(self.alpha) and 0 < self.alpha < 1):
@@ -52,7 +55,7 @@ class Task:
             raise OptionError(f"stop={self.stop!r} is unknown; choose 'evidence' or 'optimal'.")
         if self.objective not in ("gain", "gradient", "worth"):
             raise OptionError(f"objective={self.objective!r} is unknown; choose 'gain', 'gradient' or 'worth'.")
-        for name, least in (("min_support", 0), ("kernels", 1), ("runners_up", 0)):
+        for name, least in (("min_support", 0), ("kernels", 1), ("runners_up", 0), ("heads", 0)):
             value = getattr(self, name)
             if not (_is_number(value) and value >= least and value % 1 == 0):
                 raise OptionError(f"{name}={value!r} is no count; give a whole number, {least} or more.")
@@ -63,7 +66,7 @@ class Task:
     @property
     def needed(self) -> float:
         """What gain less description length must exceed ("evidence"), or the objective ("optimal")."""
-        return math.log(1 / self.alpha) if self.stop == "evidence" else 0.0
+        return math.log(1 / self.alpha) if self.stop == "evidence" else SETTLED * self.heads
 
     @property
     def charged(self) -> Grammar | None:
@@ -79,7 +82,7 @@ class Task:
         if evidence.rule in self.taken:
             return False
         if self.stop == "optimal":
-            return self.value(evidence) > 0
+            return self.value(evidence) > self.needed
         return not evidence.objections(self.alpha, self.min_support, self.within)
 
 

@@ -36,6 +36,7 @@ def case_of(problem: Subproblem) -> Case:
         largest=oracle.largest_weight,
         objective=task.objective,
         stop=task.stop,
+        settled=task.needed if task.stop == "optimal" else 0.0,
         alpha=task.alpha,
         min_support=task.min_support,
         within=task.within,

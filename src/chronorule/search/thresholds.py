@@ -35,7 +35,8 @@ class Thresholds:
     def least(self, value: float) -> Float64:
         """What a bound must exceed for a rule of at least so many predicates to win, the incumbent being at `value`."""
         if self.task.objective == "gradient":
-            least = np.where(np.isinf(self.shortest), np.inf, max(value, 0.0))
+            above = 0.0 if self.task.charged is not None else self.task.needed  # evidence asks it of the gain
+            least = np.where(np.isinf(self.shortest), np.inf, max(value, above))
         elif self.task.objective == "worth":
             least = self.shortest + max(value, self.task.needed)
         else:

@@ -48,6 +48,7 @@ class Case:
     largest: float = 10.0  # weight
     objective: str = "gain"
     stop: str = "evidence"
+    settled: float = 0.0  # with "optimal", what is no more than the slope that λ may have left
     alpha: float = 0.05
     min_support: int = 5
     within: bool = False

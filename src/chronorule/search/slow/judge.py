@@ -121,7 +121,7 @@ class Judge:
         if (identity(*body), sign) in case.taken:
             margin = -math.inf
         elif case.stop == "optimal":
-            margin = value
+            margin = value - case.settled
         else:
             needed = length + math.log(1 / case.alpha)
             margin = min(gain - needed, support - case.min_support + 0.5, sign * z - LEAST_Z)
