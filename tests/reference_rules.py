@@ -1,23 +1,25 @@
 """Slow twin of `chronorule.rules`: everything here works on the plain matrix of relations between variables.
 
-A *matrix* of a body with n variables maps each pair (i, j), i < j, to "Before", "After", "Equal" or "None". Nothing of
-the package but the public `Rule` (read through its attributes) is used, so that agreement means something.
+A *matrix* of a body with n variables maps each pair (i, j), i < j, to "Before", "After", "Equal" or "None". What a
+grammar allows and what a rule costs to name comes from `chronorule.search.slow`, which imports nothing of the package.
+How relations follow from others, and which bodies there are, is worked out here in a still plainer way.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import combinations, pairwise, permutations, product
+from itertools import combinations, product
 from typing import Any
 
 from hypothesis import strategies as st
 
 from chronorule.rules import Relation, Rule
+from chronorule.search.plain import plain_body, rule_of
+from chronorule.search.slow import bodies, naming
+from chronorule.search.slow.relations import compare, holds, identity
 
 Matrix = dict[tuple[int, int], str]
-BACKWARDS = {"Before": "After", "After": "Before", "Equal": "Equal", "None": "None"}
 
 
 # --- closure and meaning, by brute force ---------------------------------------------------------------------------
@@ -41,54 +43,10 @@ def closed_matrix(count: int, stated: Mapping[tuple[int, int], str]) -> Matrix |
     return {pair: next(iter(found)) if len(found) == 1 else "None" for pair, found in seen.items()}
 
 
-def compare(one: float, other: float) -> str:
-    return "Before" if one < other else "After" if one > other else "Equal"
-
-
-def holds(one: float, relation: str, other: float) -> bool:
-    return relation == "None" or compare(one, other) == relation
-
-
 def matrix_of(rule: Rule) -> tuple[list[str], Matrix]:
     """Predicates of a rule's variables, and the relation of every pair."""
-    names: list[str] = []
-    owners: list[int] = []
-    for index, members in enumerate(rule.classes):
-        names += members
-        owners += [index] * len(members)
-    matrix = {}
-    for i, j in combinations(range(len(names)), 2):
-        one, other = owners[i], owners[j]
-        if one == other:
-            matrix[i, j] = "Equal"
-        elif rule.predecessors[other] >> one & 1:
-            matrix[i, j] = "Before"
-        elif rule.predecessors[one] >> other & 1:
-            matrix[i, j] = "After"
-        else:
-            matrix[i, j] = "None"
-    return names, matrix
-
-
-def relation_in(matrix: Matrix, i: int, j: int) -> str:
-    return matrix[i, j] if i < j else BACKWARDS[matrix[j, i]]
-
-
-def identity(names: Sequence[str], matrix: Matrix) -> frozenset[Any]:
-    """A value equal for two closed bodies exactly when they are the same body: variables go by predicate and rank."""
-    before = {
-        i: [j for j in range(len(names)) if j != i and relation_in(matrix, j, i) == "Before"] for i in range(len(names))
-    }
-    label = [(name, sum(names[j] == name for j in before[i])) for i, name in enumerate(names)]
-    pairs = {
-        (label[i], relation_in(matrix, i, j), label[j]) for i in range(len(names)) for j in range(len(names)) if i != j
-    }
-    return frozenset(pairs | {(one,) for one in label})
-
-
-def separated(names: Sequence[str], matrix: Matrix) -> bool:
-    """Whether repeats of a predicate are strictly ordered."""
-    return all(matrix[i, j] in ("Before", "After") for i, j in matrix if names[i] == names[j])
+    names, matrix = plain_body(rule)
+    return list(names), dict(matrix)
 
 
 def matches(rule: Rule, log: Sequence[tuple[float, str]], statics: Sequence[str] = ()) -> bool:
@@ -110,55 +68,16 @@ def matches(rule: Rule, log: Sequence[tuple[float, str]], statics: Sequence[str]
 # --- grammars, by brute force --------------------------------------------------------------------------------------
 
 
+def options_of(options: Mapping[str, Any]) -> bodies.Options:
+    """The options that are the keyword arguments of a Grammar."""
+    return bodies.Options(
+        **{name: tuple(value) if isinstance(value, str | list) else value for name, value in options.items()}
+    )
+
+
 def allows(options: Mapping[str, Any], names: Sequence[str], matrix: Matrix, sign: int) -> bool:
-    """Whether a closed body meets every constraint in `options` (the keyword arguments of a Grammar)."""
-    statics = set(options.get("statics", ()))
-    relations = set(options.get("relations", ("before", "equal")))
-    count = len(names)
-    if options.get("length") is not None:
-        if count != options["length"]:
-            return False
-    elif not options.get("min_length", 1) <= count <= options["max_length"]:
-        return False
-    if any(name not in options["body"] or name in options.get("forbidden", ()) for name in names):
-        return False
-    if any(name not in names for name in options.get("required", ())):
-        return False
-    if any(one in names and other in names for one, other in options.get("forbidden_pairs", ())):
-        return False
-    if sign not in options.get("signs", (1,)):
-        return False
-    if not options.get("repeats", False) and len(set(names)) < count:
-        return False
-    if not separated(names, matrix):
-        return False
-    for (i, j), relation in matrix.items():
-        if names[i] in statics or names[j] in statics:
-            if relation != "None":
-                return False
-        elif relation == "None":
-            if not options.get("partial_orders", False):
-                return False
-        elif ("equal" if relation == "Equal" else "before") not in relations:
-            return False
-    return starts_with(options.get("prefix", ()), names, matrix)
-
-
-def starts_with(prefix: Sequence[str], names: Sequence[str], matrix: Matrix) -> bool:
-    """Whether some variables are the prefix: one Before the next, nothing else before them or Equal but to the last."""
-    for chosen in product(range(len(names)), repeat=len(prefix)):
-        if len(set(chosen)) < len(prefix) or any(names[i] != name for i, name in zip(chosen, prefix, strict=True)):
-            continue
-        ordered = all(relation_in(matrix, i, j) == "Before" for i, j in pairwise(chosen))
-        rest = [i for i in range(len(names)) if i not in chosen]
-        undisturbed = all(
-            relation_in(matrix, i, j) in (("After", "None", "Equal") if j == chosen[-1] else ("After", "None"))
-            for i in rest
-            for j in chosen
-        )
-        if ordered and undisturbed:
-            return True
-    return False
+    """Whether a rule meets every constraint in `options` (the keyword arguments of a Grammar)."""
+    return sign in options.get("signs", (1,)) and bodies.allows(options_of(options), (tuple(names), matrix))
 
 
 @cache
@@ -175,14 +94,14 @@ def all_matrices(count: int) -> tuple[Matrix, ...]:
 
 def all_bodies(options: Mapping[str, Any]) -> Iterator[tuple[list[str], Matrix]]:
     """Every body of the grammar once, from all predicate sequences and all matrices of relations."""
-    longest = options["length"] if options.get("length") is not None else options["max_length"]
+    wanted = options_of(options)
     seen: set[frozenset[Any]] = set()
-    for count in range(1, longest + 1):
-        for names in product(sorted(options["body"]), repeat=count):
+    for count in range(1, max(wanted.lengths) + 1):
+        for names in product(sorted(wanted.body), repeat=count):
             if list(names) != sorted(names):
                 continue  # matrices reach every arrangement of the same predicates
             for matrix in all_matrices(count):
-                if any(allows(options, names, matrix, sign) for sign in options.get("signs", (1,))):
+                if bodies.allows(wanted, (names, matrix)):
                     body = identity(names, matrix)
                     if body not in seen:
                         seen.add(body)
@@ -202,80 +121,12 @@ def identity_of(rule: Rule) -> tuple[frozenset[Any], int]:
 
 def built(names: Sequence[str], matrix: Matrix, sign: int = 1, head: str = "Y") -> Rule:
     """The package's rule for a body given as a matrix."""
-    return Rule.build(head, names, [(i, Relation(relation), j) for (i, j), relation in matrix.items()], sign)
-
-
-# --- description length of relations, spelling by spelling ---------------------------------------------------------
+    return rule_of(head, (tuple(names), matrix), sign)
 
 
 def relation_nats(options: Mapping[str, Any], names: Sequence[str], matrix: Matrix) -> float:
-    """Least cost of the relations of a partial order over all ways to list its timed variables in time.
-
-    Each variable states its relation to the earlier ones in the list, the latest first; a statement costs the log of
-    the number of values that some placement of the variable, consistent with all statements so far, could give it.
-    """
-    statics = set(options.get("statics", ()))
-    timed = [i for i in range(len(names)) if names[i] not in statics]
-    least = math.inf
-    for listing in permutations(timed):
-        cost = 0.0
-        for place, variable in enumerate(listing):
-            earlier = listing[:place]
-            target = {other: relation_in(matrix, other, variable) for other in earlier}
-            if "After" in target.values() or not _keeps_prefix_first(options, names, matrix, listing[: place + 1]):
-                cost = math.inf
-                break
-            if place < len(options.get("prefix", ())):
-                continue
-            possible = list(_placements(options, names, matrix, earlier, variable))
-            assert target in possible
-            for other in reversed(earlier):
-                cost += math.log(len({placement[other] for placement in possible}))
-                possible = [placement for placement in possible if placement[other] == target[other]]
-        least = min(least, cost)
-    return least
-
-
-def _keeps_prefix_first(
-    options: Mapping[str, Any], names: Sequence[str], matrix: Matrix, listing: Sequence[int]
-) -> bool:
-    prefix = options.get("prefix", ())[: len(listing)]
-    start = listing[: len(prefix)]
-    return [names[i] for i in start] == list(prefix) and all(
-        relation_in(matrix, i, j) == "Before" for i, j in pairwise(start)
-    )
-
-
-def _placements(
-    options: Mapping[str, Any], names: Sequence[str], matrix: Matrix, earlier: Sequence[int], variable: int
-) -> Iterator[dict[int, str]]:
-    values = ["None", *(name.capitalize() for name in options.get("relations", ("before", "equal")))]
-    guarded = earlier[: max(0, len(options.get("prefix", ())) - 1)]
-    for chosen in product(values, repeat=len(earlier)):
-        placement = dict(zip(earlier, chosen, strict=True))
-        if any(names[other] == names[variable] and placement[other] != "Before" for other in earlier):
-            continue
-        if any(placement[other] == "Equal" for other in guarded):
-            continue
-        if all(
-            _follows(relation_in(matrix, i, j), placement[i], placement[j]) for i in earlier for j in earlier if i != j
-        ):
-            yield placement
-
-
-def _follows(between: str, one: str, other: str) -> bool:
-    """Whether the relations of i and j to a new variable agree with the relation between i and j."""
-    if between == "Before" and other in ("Before", "Equal"):
-        return one == "Before"
-    if between == "Equal":
-        return one == other
-    if one == "Equal" and between == "Before":
-        return False  # the new variable would come before j
-    if one == "Equal" and other == "Before":
-        return between == "After"
-    if one == other == "Equal":
-        return between == "Equal"
-    return True
+    """What the relations of a partial order cost."""
+    return naming.relation_nats(options_of(options), (tuple(names), matrix))
 
 
 # --- random rules for property tests -------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from chronorule.grounding import Feature, Grounding, step, window
 from chronorule.pricing import Oracle, Rate
 from chronorule.rules import Grammar, Relation, Rule
 from chronorule.search import Subproblem, Task
-from reference_search import SlowSearch
+from chronorule.search.slow.judge import Judge
+from reference_search import slow_search
 from worlds import random_head
 
 LARGEST = 4.0  # weight; e^4 keeps sums within the tolerances of the twins
@@ -29,7 +30,7 @@ class Posed:
     """A subproblem and its slow twin."""
 
     problem: Subproblem
-    slow: SlowSearch
+    slow: Judge
 
 
 def search_log(random: np.random.Generator, entities: int, most_events: int, few: int, grid: int = 10) -> EventLog:
@@ -87,7 +88,7 @@ def random_options(random: np.random.Generator, few: int, longest: int, partial_
         if random.random() < 0.2:
             options["forbidden"] = tuple(some[1:2])
         if random.random() < 0.2 and len(some) > 1:
-            options["forbidden_pairs"] = ((some[0], some[-1]),)
+            options["forbidden_pairs"] = (tuple(sorted((some[0], some[-1]))),)
         if random.random() < 0.2:
             options["prefix"] = tuple(timed[: int(random.integers(1, 3))])
         try:
@@ -157,11 +158,11 @@ def random_problem(
     grammar = Grammar(**options)
     task = Task("Y", grammar, **{**settings, "taken": frozenset(settings["taken"])})
     grounding = Grounding(log, feature)
-    rate = Rate.of(risk, tuple(grounding.paths(rules)), (), [rule.sign for rule in rules], weights, [base], multiplier)
+    rate = Rate.of(risk, rules, tuple(grounding.paths(rules)), (), weights, [base], multiplier)
     oracle = Oracle(
         grounding, risk, rate, unit=log.group, penalty=penalty, largest_weight=LARGEST, threads=Threads(threads)
     )
-    slow = SlowSearch(
+    slow = slow_search(
         log,
         risk,
         feature,
@@ -200,11 +201,11 @@ def by_hand(events: list[tuple[float, str]], options: dict[str, Any], entities: 
     oracle = Oracle(
         grounding,
         risk,
-        Rate.of(risk, (), (), [], [], [base], np.ones(entities)),
+        Rate.of(risk, (), (), (), [], [base], np.ones(entities)),
         unit=log.group,
         largest_weight=LARGEST,
     )
     settings = {"stop": "optimal", "objective": "gain", **task}
-    slow = SlowSearch(log, risk, feature, options, base=base, largest=LARGEST, **settings)
+    slow = slow_search(log, risk, feature, options, base=base, largest=LARGEST, **settings)
     problem = Subproblem(Task("Y", Grammar(**options), **settings), oracle, no_weights)
     return Posed(problem, slow)

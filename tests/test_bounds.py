@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from chronorule.kernels.branching import best_later, best_union
+from chronorule.pricing import bounds
 from chronorule.pricing.bounds import ChainBounds
 from chronorule.rules import Rule
 from chronorule.search.chains import ChainTree
 from chronorule.search.nodes import Nodes
 from chronorule.search.orders import OrderTree
-from search_worlds import random_problem
+from reference_search import verdict
+from search_worlds import Posed, random_problem
 
 Floats = NDArray[np.float64]
 
@@ -116,14 +118,22 @@ def best_below(tree: ChainTree | OrderTree, node: Nodes[Any], seen: dict[Rule, f
 @settings(max_examples=25)
 def test_bound_is_at_least_the_value_of_every_rule_below(kind: str, partial_orders: bool, seed: int) -> None:
     posed = random_problem(seed, kind, partial_orders, stop="optimal", taken=(), entities=16)
+    with pytest.MonkeyPatch.context() as patch:
+        if seed % 3 == 0:  # as on logs whose next places would take too much memory
+            patch.setattr(bounds, "MOST_PLACES", 0)
+        look_below(posed, partial_orders)
+
+
+def look_below(posed: Posed, partial_orders: bool) -> None:
+    """Go through everything below the root; every rule of the grammar is offered with its value."""
     problem, grammar = posed.problem, posed.problem.task.grammar
     seen: dict[Rule, float] = {}
     for sign in grammar.signs:
         tree = OrderTree(problem, sign) if partial_orders else ChainTree(problem, sign)
         best_below(tree, tree.root(), seen)
-    for judged in posed.slow.judged():
+    for rule, judged in verdict(posed.slow).judged.items():
         if judged.value > 1e-6:
-            assert seen[judged.rule()] == pytest.approx(judged.value, rel=1e-6, abs=1e-6), judged.rule().key
+            assert seen[rule] == pytest.approx(judged.value, rel=1e-6, abs=1e-6), rule.key
 
 
 @given(SEEDS)
@@ -136,8 +146,8 @@ def test_ceilings_are_at_least_what_any_completions_earn_at_any_weight(seed: int
     kernel, after, lapsed = oracle.grounding.feature.kernel, oracle.after, oracle.lapsed
     times = oracle.grounding.index.instant_times
     for sign, objective in itertools.product(grammar.signs, ("gain", "gradient")):
-        bounds = ChainBounds(oracle, grammar, sign, objective)  # type: ignore[arg-type]
-        events = bounds.events
+        ceilings = ChainBounds(oracle, grammar, sign, objective)  # type: ignore[arg-type]
+        events = ceilings.events
         for c in range(len(events.offsets) - 1):
             rows = range(int(events.offsets[c]), int(events.offsets[c + 1]))
             for e in rows:
@@ -153,11 +163,11 @@ def test_ceilings_are_at_least_what_any_completions_earn_at_any_weight(seed: int
                     order = list(range(len(places)))
                     heads = union_value(spans[0], ends[0], at, kernel.width, order)
                     expected = union_value(spans[1], ends[1], at, kernel.width, order)
-                for j in range(bounds.intervals):
-                    ceiling = bounds.tables.latest[e, j]
+                for j in range(ceilings.intervals):
+                    ceiling = ceilings.tables.latest[e, j]
                     if objective == "gradient":
                         assert sign * (heads - expected) <= ceiling + 1e-9
                         continue
-                    for w in np.linspace(bounds.cuts[j], bounds.cuts[j + 1], 7):
+                    for w in np.linspace(ceilings.cuts[j], ceilings.cuts[j + 1], 7):
                         earned = sign * w * heads - math.expm1(sign * w) * expected
                         assert earned <= ceiling + 1e-9 * (1 + abs(earned)), (e, j, w)

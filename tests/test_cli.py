@@ -270,6 +270,14 @@ def test_simulation_without_a_seed_is_repeatable(files: Path) -> None:
 # Surroundings
 
 
+def test_ctrl_c_while_python_imports_ends_in_silence(files: Path) -> None:
+    (files / "modules").mkdir()
+    (files / "modules" / "click.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    paths = [str(files / "modules"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    result = shell("--version", environment={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))})
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
+
+
 def test_warning_is_one_line_on_standard_error() -> None:
     result = run("describe", "events.csv")
     assert result.exit_code == 0
@@ -335,6 +343,24 @@ def test_reader_that_has_seen_enough_is_no_failure() -> None:
     assert process.stderr.read() == ""
     assert process.wait() == 0
     process.stderr.close()
+
+
+def test_reader_of_the_version_that_has_seen_enough_is_no_failure() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run([str(COMMAND), "--version"], stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("words", [("--version",), ("describe", "--help"), ("describe", "events.csv", *WATCHED)])
+def test_output_that_cannot_be_written_is_one_sentence(words: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([str(COMMAND), *words], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 1
+    assert "No space left on device" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")

@@ -32,6 +32,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "semicolons.csv": events(";").encode(),
         "ragged.csv": b"entity,time,event\np1,1,A\np1,2\n",
         "german.csv": b"entity,time,event\np1,24.12.2020,A\n",
+        "few.csv": b"who,what\np1,A\n",
+        "pairs.csv": b"entity,time,event\np1,1,A\np1,2,Y\n",
         "other.csv": b"entity,start,stop\nnobody,0,1\n",
     }
     for name, content in bad.items():
@@ -68,10 +70,17 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("events.csv --separator ;;", "separator"),
         ("events.csv --resolution -1", "--resolution -1.0 is no size of a tick"),
         ("events.csv --periods missing.csv", 'There is no file "missing.csv"'),
-        ("events.csv --periods events.csv", "start"),
+        (
+            "events.csv --periods events.csv",
+            r'"events.csv" has .*; call what is meant "start", "stop" in the table itself.$',
+        ),
         ("events.csv --periods other.csv", "no period"),
         ("events.csv --static missing.csv", 'There is no file "missing.csv"'),
-        ("events.csv --static events.csv", "predicate"),
+        ("events.csv --static events.csv", r'call what is meant "predicate" in the table itself.$'),
+        (
+            "pairs.csv --static few.csv",
+            r'name the column with --entity-column "...", and call what is meant "predicate" in the table itself.$',
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["describe", "reweigh rules.txt"])
@@ -161,8 +170,6 @@ def test_file_of_rules_that_cannot_be_read(name: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--kernel window:0", r"window\(0.0\) never counts"),
-        ("--kernel decay:-1", r"decay\(-1.0\) does not fall"),
         ("--span -2", "--span -2.0 excludes every match"),
         ("--baseline 6,3", "cut"),
     ],
@@ -185,6 +192,55 @@ def test_settings_that_no_fit_can_take(words: str, sentence: str) -> None:
 )
 def test_output_that_cannot_be_written_is_refused_before_the_work(command: str, name: str, sentence: str) -> None:
     assert sentence in refused(*command.split(), "--out", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("events.csv", '"events.csv" is read by this command'),
+        ("./periods.csv", '"periods.csv" is read by this command'),
+        ("rules.txt", '"rules.txt" is read by this command'),
+        ("link.txt", '"link.txt" is read by this command'),
+        ("saved/manifest.json", '"saved/manifest.json" is a part of a saved model'),
+    ],
+)
+def test_what_is_read_or_of_a_model_is_not_overwritten(files: Path, name: str, sentence: str) -> None:
+    (files / "link.txt").symlink_to("events.csv")
+    (files / "saved").mkdir()
+    (files / "saved" / "manifest.json").write_text("{}", encoding="utf-8")
+    before = {path: path.read_bytes() for path in files.glob("*.*")}
+    assert sentence in refused("reweigh", "rules.txt", "events.csv", *WATCHED, "--out", name)
+    assert {path: path.read_bytes() for path in files.glob("*.*")} == before
+
+
+def test_files_beside_a_parquet_file_are_not_overwritten(files: Path) -> None:
+    run("simulate", "--sequences", "9", "--out", "suite.parquet")
+    before = (files / "suite.periods.parquet").read_bytes()
+    message = refused("reweigh", "suite.rules.txt", "suite.parquet", "--out", "suite.periods.parquet")
+    assert '"suite.periods.parquet" is read by this command' in message
+    assert (files / "suite.periods.parquet").read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a named pipe")
+@pytest.mark.parametrize("command", ["reweigh rules.txt events.csv --periods periods.csv", "simulate --sequences 9"])
+def test_a_pipe_is_not_replaced_by_a_file(files: Path, command: str) -> None:
+    os.mkfifo(files / "pipe.csv")
+    assert '"pipe.csv" is a device or a pipe' in refused(*command.split(), "--out", "pipe.csv")
+    assert (files / "pipe.csv").is_fifo()
+
+
+@pytest.mark.parametrize("command", ["reweigh rules.txt events.csv --periods periods.csv", "simulate --sequences 9"])
+def test_a_link_is_followed(files: Path, command: str) -> None:
+    (files / "folder" / "real.csv").write_text("before", encoding="utf-8")
+    (files / "link.csv").symlink_to(os.path.join("folder", "real.csv"))
+    run(*command.split(), "--out", "link.csv")
+    assert (files / "link.csv").is_symlink()
+    assert (files / "folder" / "real.csv").read_text(encoding="utf-8") != "before"
+
+
+def test_a_link_to_nowhere_is_refused(files: Path) -> None:
+    (files / "link.csv").symlink_to(os.path.join("nowhere", "real.csv"))
+    assert "there is no folder" in refused("reweigh", "rules.txt", "events.csv", *WATCHED, "--out", "link.csv")
 
 
 def test_folder_without_permission_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,6 +320,10 @@ def test_shell_sees_the_same() -> None:
         ("reweigh rules.txt events.csv --kernel hat", "'hat' is none of step, window:WIDTH and decay:RATE"),
         ("reweigh rules.txt events.csv --kernel window:wide", "'window:wide' is none of step"),
         ("reweigh rules.txt events.csv --kernel step:1", "'step:1' is none of step"),
+        ("reweigh rules.txt events.csv --kernel window:0", "'window:0' never counts or never fades"),
+        ("reweigh rules.txt events.csv --kernel decay:-1", "give a positive, finite number"),
+        ("reweigh rules.txt events.csv --kernel window(nan)", "give a positive, finite number"),
+        ("reweigh rules.txt events.csv --penalty nan", "'nan' is no number that could be in the range x>=0"),
         ("reweigh rules.txt events.csv --baseline 6;12", "is no list of numbers"),
         ("reweigh rules.txt events.csv --penalty -1", "-1.0 is not in the range"),
         ("reweigh rules.txt events.csv --threads 0", "0 is not in the range"),

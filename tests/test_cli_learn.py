@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -14,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import chronorule as cr
@@ -431,6 +433,52 @@ def at_a_terminal(*words: str) -> tuple[int, str]:
         return command.wait(), shown.decode()
 
 
+def test_work_goes_on_where_nobody_hears_of_it(files: Path) -> None:
+    """As in `chronorule learn … 2>&1 | head -1`: the progress has no reader, but the model is asked for."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    for name, out in (("heard", subprocess.PIPE), ("unheard", writer)):
+        command = subprocess.run([str(COMMAND), *SHORT[:-1], "--out", name], stdout=out, stderr=writer, text=True)
+        assert command.returncode == 0
+        assert command.stdout is None or "certified" in command.stdout
+        assert cr.load(files / name).proved
+        assert (files / name / "report.html").exists()
+    os.close(writer)
+
+
+def test_closed_standard_error_is_no_failure(files: Path) -> None:
+    command = subprocess.run(
+        ["sh", "-c", '"$@" 2>&-', "sh", str(COMMAND), *SHORT[:-1], "--out", "model"], stdout=subprocess.PIPE, text=True
+    )
+    assert command.returncode == 0
+    assert "certified" in command.stdout
+    assert cr.load(files / "model").proved
+
+
+def test_progress_on_a_full_disk_ends_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    echo = click.echo
+
+    def full(text: str = "", err: bool = False) -> None:
+        if err:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        echo(text)
+
+    monkeypatch.setattr(click, "echo", full)
+    assert "certified" in done(*SHORT[:-1], "--out", "model")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_model_that_cannot_be_printed_is_saved_and_nothing_else_is_said(files: Path) -> None:
+    with open("/dev/full", "w") as full:
+        command = subprocess.run(
+            [str(COMMAND), *SHORT, "--out", "model"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert command.returncode == 1
+    assert command.stderr.startswith("error: Standard output cannot be written (No space left on device)")
+    assert command.stderr.endswith("Files that were saved before are whole.\n")
+    assert cr.load(files / "model").proved
+
+
 def pieces(leader: int) -> Iterator[bytes]:
     """All that is written to a pseudo-terminal until its other end is closed."""
     while True:
@@ -521,8 +569,6 @@ def test_second_ctrl_c_ends_at_once_and_saves_nothing(files: Path, monkeypatch: 
         ("events.csv --head Y --reset-by Q", 'The log has no predicate "Q"'),
         ("suite.csv --head Y --must-include LowUrin", 'In --must-include: The log has no predicate "LowUrin"'),
         ("ward.csv --head Y --must-include LowSysPB", 'did you mean "LowSysBP"?'),
-        ("events.csv --head Y --must-include A --forbid A", "A is in both --forbid and --must-include; remove it"),
-        ("events.csv --head Y --start-with A --forbid A", "A is in both --forbid and --start-with; remove it"),
         ("events.csv --head Y --must-include Y", "--must-include names Y, which is not among the predicates that"),
         ("events.csv --head Y --body A --must-include B", "--must-include names B, which is not among the predicates"),
         ("events.csv --head Y --forbid A,B,C", "No rule of length 1..4 exists: 0 predicates may be used"),
@@ -535,10 +581,8 @@ def test_second_ctrl_c_ends_at_once_and_saves_nothing(files: Path, monkeypatch: 
         ("events.csv --head Y --min-length 5 --max-length 3", "--min-length 5 exceeds --max-length 3"),
         ("events.csv --head Y --length 9", "No rule of length 9 exists"),
         ("events.csv --head Y --kernel decay:0.1", "no bound for decay kernels yet"),
-        ("events.csv --head Y --kernel window:0", "never counts"),
         ("events.csv --head Y --span -1", "--span -1.0 excludes every match"),
         ("events.csv --head Y --baseline 6,3", "must be finite, positive and rising"),
-        ("events.csv --head Y --search magic", "--search 'magic' is unknown; choose one of exact, brute"),
         ("events.csv --head Y --terminal --heterogeneity entity", "use --heterogeneity 'gamma', or 'none'"),
         ("events.csv --head Y --reset-by A --heterogeneity entity", "--heterogeneity 'entity' cannot be used for 'Y'"),
         ("events.csv --head Y --terminal --within", "leave --within out"),
@@ -602,6 +646,16 @@ def test_what_cannot_be_learned_ends_in_one_sentence(files: Path, words: str, se
         ("--head Y --fresh", "name a folder with --out"),
         ("--head Y --no-entities", "name a folder with --out"),
         ("--head Y --baseline six", "no list of numbers"),
+        ("--head Y --alpha nan", "'nan' is no number that could be in the range 0<x<1"),
+        ("--head Y --time-limit nan", "'nan' is no number"),
+        ("--head Y --kernel window:0", "'window:0' never counts"),
+        ("--head Y --search magic", "'magic' is unknown; choose one of exact, brute"),
+        ("--head Y --must-include A --forbid A", "A is in both --forbid and --must-include; remove it"),
+        ("--head Y --start-with A --forbid A", "A is in both --forbid and --start-with; remove it"),
+        ("--head Y --body=", "no predicate is named; name one, or leave the option out"),
+        ("--head Y --must-include=", "no predicate is named"),
+        ("--head Y --forbid=,", "no predicate is named"),
+        ("--head Y --start-with=", "no predicate is named"),
     ],
 )
 def test_usage_that_is_not_understood(words: str, sentence: str) -> None:

@@ -145,3 +145,43 @@ def test_another_log_is_shown_and_said() -> None:
 def test_what_is_no_model_or_no_place_is_refused() -> None:
     assert "There is no folder" in refused("report", "nowhere", "events.csv")
     assert "there is no folder" in refused("report", "model", "events.csv", *READING, "--out", "nowhere/r.html")
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "option"),
+    [
+        ("--out model/manifest.html", "model/manifest.json", "--json"),
+        ("--out model/events.html", "model/events.json", "--json"),
+        ("--out model/rules.toml", "model/rules.toml", "--out"),
+        ("--out model/journal.jsonl", "model/journal.jsonl", "--out"),
+        ("--json model/rules.edited.toml", "model/rules.edited.toml", "--json"),
+    ],
+)
+def test_parts_of_a_model_are_not_overwritten(words: str, file: str, option: str) -> None:
+    Path("model/rules.edited.toml").write_text("mine", encoding="utf-8")
+    before = {path: path.read_bytes() for path in Path("model").iterdir()}
+    message = refused("report", "model", *words.split())
+    assert f'"{file}" is a part of a saved model' in message
+    assert message.endswith(f"name another file with {option}.")
+    assert {path: path.read_bytes() for path in Path("model").iterdir()} == before
+
+
+@pytest.mark.parametrize("named", [(), ("events.csv", *READING)])
+@pytest.mark.parametrize("words", ["--out events.csv", "--json periods.csv", "--out model/../link.csv"])
+def test_what_is_read_is_not_overwritten(words: str, named: tuple[str, ...]) -> None:
+    Path("link.csv").symlink_to("events.csv")
+    before = Path("events.csv").read_bytes(), Path("periods.csv").read_bytes()
+    assert "is read by this command, and writing there would destroy it" in refused(
+        "report", "model", *named, *words.split()
+    )
+    assert (Path("events.csv").read_bytes(), Path("periods.csv").read_bytes()) == before
+
+
+def test_page_and_records_follow_links() -> None:
+    Path("site").mkdir()
+    Path("page.html").symlink_to("site/index.html")
+    Path("page.json").symlink_to("site/index.json")
+    done("report", "model", "--out", "page.html")
+    assert Path("page.html").is_symlink()
+    assert Path("site/index.html").read_text(encoding="utf-8").startswith("<!")
+    assert json.loads(Path("site/index.json").read_text(encoding="utf-8"))

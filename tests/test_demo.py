@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shlex
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 
 import chronorule as cr
 from chronorule.cli.demo import KNOWN, in_words, introduction, learner
-from command_line import done, refused
+from command_line import done, refused, run
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -98,6 +100,14 @@ def test_demo_would_tell_of_a_rule_that_it_learned(demo: tuple[str, Path]) -> No
     assert "No other rule" not in words
 
 
+def test_demo_that_was_stopped_claims_no_proof(demo: tuple[str, Path]) -> None:
+    model = cr.load(demo[1] / "demo-output")
+    words = in_words(replace(model, certificate=None, stopped="interrupted"))
+    assert "Learning was stopped before it had proved that no other rule passes" in " ".join(words.split())
+    assert "too few" not in words
+    assert "The best that did not pass: in the 6 hours after FluidBolus" in " ".join(words.split())
+
+
 def test_demo_says_what_it_looks_for(demo: tuple[str, Path]) -> None:
     model = cr.load(demo[1] / "demo-output")
     assert model.grammar is not None
@@ -132,6 +142,24 @@ def test_page_of_the_data_learns_as_the_demo_does() -> None:
     shown, used = names["learner"].get_params(), learner().get_params()
     assert tuple(shown.pop("baseline")) == used.pop("baseline")
     assert shown == used
+
+
+def test_full_disk_leaves_no_half_of_the_data_and_prints_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = shutil.copyfile
+
+    def full(source: Path, target: Path) -> None:
+        copy(source, target)
+        if "static" in target.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    result = run("demo", "--out", str(tmp_path))
+    assert result.exit_code == 1
+    assert "cannot hold the events (No space left on device)" in result.stderr
+    assert str(cr.load(tmp_path)) in result.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", "report.html", "report.json", "rules.toml"}
 
 
 def test_demo_cannot_make_its_folder_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

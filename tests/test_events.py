@@ -112,6 +112,9 @@ def test_vocabulary_may_be_given_in_its_order() -> None:
         build(predicates=["Y"])
     with pytest.raises(DataError, match="names one twice or holds what is no name"):
         build(predicates=["X", "Y", "X"])
+    for none in (3, "XYZ", [["X"], ["Y"]]):
+        with pytest.raises(DataError, match="or holds what is no name; list each once, as text"):
+            build(predicates=none)
 
 
 class TestResolution:
@@ -279,6 +282,7 @@ class TestStatics:
         ({"entity": [["a"], ["b"]]}, "2 rows of the entity column have no usable name"),
         ({"entity": np.array([["a"], ["b"]])}, "entity names has 2 dimensions"),
         ({"event": "XYXY"}, "is one text"),
+        ({"entity": 3}, r"The column of entity names is one value \(3\); pass a list with a name for each row"),
         ({"event": ["X", "", "Y", ""]}, "2 rows of the event column have no usable name, first row 1"),
         ({"entity": [], "time": [], "event": []}, "The log is empty"),
         ({"time": [1e308, 1, 2, 3], "resolution": 1e-5}, "snapped time"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,6 +145,11 @@ class TestConcat:
         def log(name: str = "z", event: str = "X", **options: Any) -> EventLog:
             return EventLog.from_columns([name], [1], [event], periods=(0, 2), **options)
 
+        for alone in (ward, 3):
+            with pytest.raises(DataError, match=r"concat joins a list of logs, but .*; write concat\(\[one, other\]\)"):
+                EventLog.concat(alone)  # type: ignore[arg-type]
+        with pytest.raises(DataError, match="What concat is to join is of type NoneType, not an EventLog; read_events"):
+            EventLog.concat([ward, None])  # type: ignore[list-item]
         with pytest.raises(DataError, match="no log to join"):
             EventLog.concat([])
         with pytest.raises(DataError, match=r"unit or resolution \(time, 0 and hours, 0\)"):
@@ -191,10 +197,27 @@ class TestRelate:
     def test_edges_come_in_many_forms(self, ward: EventLog, edges: Any) -> None:
         assert ward.relate("near", edges).equals(ward.relate("near", [["a", "b"], ["c", "d"]]))
 
-    @pytest.mark.parametrize("library", ["pandas", "polars"])
-    def test_edges_may_be_a_data_frame(self, ward: EventLog, library: str) -> None:
-        frame = pytest.importorskip(library).DataFrame({"from": ["a", "c"], "to": ["b", "d"]})
-        assert ward.relate("near", frame).equals(ward.relate("near", [("a", "b"), ("c", "d")]))
+    @pytest.mark.parametrize("form", ["pandas.DataFrame", "polars.DataFrame", "polars.LazyFrame", "duckdb"])
+    @pytest.mark.parametrize(
+        "columns",
+        [
+            {"from": ["a", "c"], "to": ["b", "d"]},
+            {"neighbour": ["b", "d"], "entity": ["a", "c"]},
+            {"neighbour": ["b", "d"], "patient": ["a", "c"]},
+            {"friend": ["b", "d"], "entity": ["a", "c"]},
+            {"since": [1, 2], "neighbour": ["b", "d"], "entity": ["a", "c"]},
+        ],
+    )
+    def test_columns_of_a_table_go_by_their_names(self, ward: EventLog, form: str, columns: dict[str, Any]) -> None:
+        library, _, kind = form.partition(".")
+        module = pytest.importorskip(library)
+        expected = ward.relate("near", [("a", "b"), ("c", "d")])
+        assert ward.relate("near", columns).equals(expected)
+        if kind:
+            assert ward.relate("near", getattr(module, kind)(columns)).equals(expected)
+            return
+        with module.connect() as connection:
+            assert ward.relate("near", connection.from_arrow(pa.table(columns))).equals(expected)
 
     def test_no_edges_add_empty_predicates(self, ward: EventLog) -> None:
         log = ward.relate("friend", [])
@@ -220,8 +243,17 @@ class TestRelate:
             ([("a", "q"), ("r", "a")], r'"friend" names 2 entities which the log lacks \("r", "q"\)'),
             ([("a", "a")], 'joins an entity to itself, first "a"'),
             ([("a", "b", "c")], "no table of two columns"),
-            ("ab", "no table of two columns"),
-            ({"entity": ["a"]}, "no table of two columns"),
+            (3, "no table of two columns"),
+            ("ab.csv", r'"friend" stand in a table that must be read first; pass what chronorule.read_edges makes'),
+            (Path("ab.csv"), "read_edges"),
+            (pa.RecordBatchReader.from_batches(pa.schema([]), []), "read_edges"),
+            (
+                {"entity": ["a"]},
+                r'which of its columns is the entity .* \(it has "entity"\); name these two entity and',
+            ),
+            ({}, "it has none"),
+            ({"entity": ["a"], "b": ["b"], 3: ["c"]}, 'it has "entity", "b", "3"'),
+            ({"entity": ["a"], "neighbour": [None]}, "1 row of the friend neighbour column has no usable name"),
             ((["a"], ["b", "c"]), "differ in length"),
         ],
     )

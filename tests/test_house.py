@@ -114,7 +114,12 @@ OWN_ERRORS = {
 BUILTIN_ERRORS = {
     name for name, thing in vars(builtins).items() if isinstance(thing, type) and issubclass(thing, BaseException)
 }
-PROTOCOL_ERRORS = {("__getattr__", "AttributeError"), ("__getitem__", "IndexError"), ("__next__", "StopIteration")}
+PROTOCOL_ERRORS = {
+    ("__getattr__", "AttributeError"),
+    ("__getitem__", "IndexError"),
+    ("__next__", "StopIteration"),
+    ("_interrupt", "KeyboardInterrupt"),  # what Ctrl-C does where nobody listens to it
+}
 
 
 def foreign_raises(text: str, command_line: bool = False) -> list[str]:

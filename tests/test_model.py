@@ -15,7 +15,15 @@ from scipy import stats
 
 import chronorule as cr
 import reference
-from chronorule.errors import ChronoruleError, DataWarning, FitWarning, OptionError, RuleError, UnknownPredicateError
+from chronorule.errors import (
+    ChronoruleError,
+    DataError,
+    DataWarning,
+    FitWarning,
+    OptionError,
+    RuleError,
+    UnknownPredicateError,
+)
 from chronorule.model import Study, weigh
 from chronorule.model.weighted_rule import format_table, per_unit
 from worlds import random_feature, random_log, random_rule, random_world
@@ -304,6 +312,8 @@ def test_bad_calls_are_answered_in_one_sentence() -> None:
         (lambda: cr.reweigh("Y <- A", log, baseline=12), OptionError, "is not a list of times"),  # type: ignore[arg-type]
         (lambda: cr.reweigh("Y <- A", log, baseline="12"), OptionError, "'12' is not a list of times"),  # type: ignore[arg-type]
         (lambda: cr.reweigh([3], log), RuleError, "3 is no rule; give rules, or their text"),  # type: ignore[list-item]
+        (lambda: cr.reweigh(None, log), RuleError, "None holds no rules; give rules, or their text"),  # type: ignore[arg-type]
+        (lambda: cr.reweigh("Y <- A", {"entity": []}), DataError, "log is of type dict, not an EventLog"),  # type: ignore[arg-type]
         (lambda: cr.reweigh("rules.txt", log), RuleError, r"looks like the name of a file; .*read_text"),
         (lambda: Study(log, cr.Head("Y")).fit(["Y <- Aa"]), UnknownPredicateError, "Aa"),
         (lambda: model.intensity(large_log(entities=40), "p1", ["2150-01-01"]), OptionError, "log.notes.origin"),

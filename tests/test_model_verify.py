@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 import chronorule as cr
-from chronorule.errors import OptionError
+from chronorule.errors import DataError, NotFittedError, OptionError
+
+PARTIAL = cr.Grammar(max_length=2, partial_orders=True, repeats=True, signs=(1, -1))
 
 
 @cache
@@ -35,6 +37,8 @@ def learned(**options: Any) -> cr.RuleModel:
         {"honest": True, "random_state": 3},
         {"kernel": "window(3)", "heterogeneity": "none"},
         {"feature": "count"},
+        {"feature": "count", "kernel": "decay(0.5)", "search": "brute", "baseline": [4.0, 9.0]},
+        {"kernel": "window(3)", "span": 5.0, "baseline": [4.0, 9.0], "max_length": None, "grammar": PARTIAL},
         {"given_rules": "Y <- C", "within": True},
         {"max_length": None, "grammar": cr.Grammar(max_length=2, signs=(1, -1), required=["B"])},
         {"max_rules": 0},
@@ -77,6 +81,22 @@ def test_a_certificate_that_overlooks_a_rule_is_found_out() -> None:
     assert "'Y <- A < B' passes with a gain of" in str(verdict)
 
 
+def test_a_fitted_learner_stands_for_its_model() -> None:
+    learner = cr.RuleLearner("Y", max_length=2, threads=1).fit(simulated())
+    assert cr.verify(learner, simulated()).certificate is learner.model_.certificate
+    with pytest.raises(NotFittedError, match="call fit"):
+        cr.verify(cr.RuleLearner("Y"), simulated())
+    with pytest.raises(NotFittedError, match="a model for each of"):
+        cr.verify(cr.RuleLearner(["Y", "A"], max_length=1).fit(simulated()), simulated())
+
+
+def test_what_is_no_model_or_no_log_is_refused() -> None:
+    with pytest.raises(OptionError, match="of type NoneType, not a RuleModel; give the model_"):
+        cr.verify(None, simulated())  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="log is of type NoneType, not an EventLog"):
+        cr.verify(learned(), None)  # type: ignore[arg-type]
+
+
 def test_what_proves_nothing_is_refused() -> None:
     log, model = simulated(), learned()
     with pytest.raises(OptionError, match="Nothing was searched for in this model"):
@@ -85,6 +105,8 @@ def test_what_proves_nothing_is_refused() -> None:
         cr.verify(model, cr.simulate("Y <- A < B  w = 1.5", predicates=4, entities=200, seed=12)[0])
     with pytest.raises(OptionError, match="holds 22 rules, more than the 10"):
         cr.verify(model, log, most=10)
+    with pytest.raises(OptionError, match="combinations of events could match in this log, more than the 10 "):
+        cr.verify(model, log, most_combinations=10)
     # what the last search says is about the rules with which its round began
     begun = replace(model, rounds=(replace(model.rounds[-1], certificate=model.certificate),))
     with pytest.raises(OptionError, match="ended before it could search once more with these rules"):

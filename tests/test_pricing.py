@@ -44,8 +44,7 @@ def random_oracle(
     multiplier = random.uniform(0.3, 2.0, world.log.n_entities)
     grounding = Grounding(world.log, feature)
     paths = tuple(grounding.paths(rules))
-    signs = [rule.sign for rule in rules]
-    rate = Rate.of(world.exposure, paths, (), signs, weights, [base], multiplier)
+    rate = Rate.of(world.exposure, rules, paths, (), weights, [base], multiplier)
     oracle = Oracle(grounding, world.exposure, rate, unit=world.log.group, penalty=penalty, largest_weight=4.0)
     slow = reference.SlowModel(world.log, world.exposure, feature, rules, weights.tolist(), base, multiplier.tolist())
     return oracle, slow
@@ -106,13 +105,11 @@ def test_reward_is_the_derivative_of_the_likelihood(seed: int) -> None:
     oracle, slow = random_oracle(world, feature, rules_in_force=1)
     for rule in [random_rule(world.random, most=3) for _ in range(2)]:
         path = oracle.grounding.path(rule)
-        signs = [r.sign for r in slow.rules] + [rule.sign]
-        paths = [*oracle.rate.paths, path]
+        paths = (*oracle.rate.paths, path)
 
-        def likelihood(weight: float, rule: Rule = rule, paths: list = paths, signs: list = signs) -> float:
-            rate = Rate.of(
-                world.exposure, tuple(paths), (), signs, [*slow.weights, weight], [slow.base], oracle.rate.multiplier
-            )
+        def likelihood(weight: float, rule: Rule = rule, paths: tuple = paths) -> float:
+            weights = [*slow.weights, weight]
+            rate = Rate.of(world.exposure, [*slow.rules, rule], paths, (), weights, [slow.base], oracle.rate.multiplier)
             effect = [slow.with_rule(rule, weight).rate(c, t) for c in range(3) for t in slow.heads(c)]
             return float(np.log(effect).sum() - rate.expected().sum())
 
@@ -317,6 +314,17 @@ def test_within_gain_z_and_support_written_out(seed: int) -> None:
         assert conditional(w) - conditional(0.0) <= evidence.within_gain + 1e-8
 
 
+def test_a_window_that_ends_where_the_exposure_begins_is_no_support() -> None:
+    """It ends a few roundings late, so that whoever falls on its end counts; but nobody was at risk while it was on."""
+    log = EventLog.from_columns(
+        ["a", "a", "b", "b"], np.array([0.0, 7.0, 1.0, 7.0]), ["A", "Y", "A", "Y"], periods=(5.0, 10.0)
+    )
+    risk = exposure(log, Head("Y"))
+    rate = Rate.of(risk, (), (), (), [], [-1.0], np.ones(2))
+    oracle = Oracle(Grounding(log, Feature("exists", window(5.0))), risk, rate, unit=log.group)
+    assert oracle.evidence(parse_rule("Y <-| A")).support == 1
+
+
 @pytest.mark.parametrize("head", [Head("Y"), Head("Y", reset_by="R"), Head("Y", terminal=True)], ids=str)
 def test_gain_within_entities_is_left_out_where_it_would_deceive(head: Head) -> None:
     """On logs without rules, an exposure that ends at heads makes rules look within an entity as if they said when.
@@ -349,7 +357,7 @@ def test_reward_is_the_slope_of_the_marginal_likelihood_of_frailty(text: str) ->
     before = build_segments(world.exposure, ())
     found = log_likelihood(before, [], [base], variance=variance, heterogeneity="gamma", units=world.log.group)
     multiplier = found.multiplier[world.log.group]
-    rate = Rate.of(world.exposure, (), (), [], [], [base], multiplier)
+    rate = Rate.of(world.exposure, (), (), (), [], [base], multiplier)
     oracle = Oracle(grounding, world.exposure, rate, unit=world.log.group)
     segments = build_segments(world.exposure, [grounding.path(rule)])
     slope = log_likelihood(
@@ -399,7 +407,7 @@ def test_a_log_without_heads_or_exposure_earns_nothing() -> None:
     for feature in (Feature(), Feature("count"), Feature("exists", window(1.0)), Feature("count", decay(1.0))):
         grounding = Grounding(log, feature)
         gone = exposure(log, "Y")
-        oracle = Oracle(grounding, gone, Rate.of(gone, (), (), [], [], [0.0], np.ones(1)), unit=log.group)
+        oracle = Oracle(grounding, gone, Rate.of(gone, (), (), (), [], [0.0], np.ones(1)), unit=log.group)
         assert oracle.evaluate([parse_rule("Y <- A < B")], "gradient").tolist() == [0.0]
         assert oracle.evaluate([parse_rule("Y <- A < B")], "gain").tolist() == [0.0]
         assert oracle.evidence(parse_rule("Y <- A < B")).objections()

@@ -95,3 +95,27 @@ def test_a_head_that_never_follows_another_says_nothing() -> None:
     log = cr.EventLog.from_columns(entity=["a", "b"], time=[1.0, 2.0], event=["Y", "Y"], periods=(0.0, 4.0))
     study = cr.Study(log, cr.Head("Y"))
     assert bursts(study, study.fit([])) is None
+
+
+@pytest.mark.parametrize("far", [-1e300, 1e300, -1.7e308, 1e61])
+def test_times_that_nothing_can_be_reckoned_with_are_refused(far: float) -> None:
+    columns = ["a", "a", "b", "b"], [far, 2.0, 3.0, far], ["A", "Y", "Y", "A"]
+    log = cr.EventLog.from_columns(*columns, periods=(min(far, 0.0), max(far, 9.0)))
+    with pytest.raises(cr.errors.DataError, match=r"'Y' can happen over .* units of time in all, .*; correct times"):
+        cr.Study(log, cr.Head("Y"))
+    tiny = cr.EventLog.from_columns(["a", "a"], [0.0, 1 / abs(far)], ["A", "Y"], periods=(0.0, 1 / abs(far)))
+    with pytest.raises(cr.errors.DataError, match="or count in another unit"):
+        cr.Study(tiny, cr.Head("Y"))
+    if far < 0:  # before the period
+        early = cr.EventLog.from_columns(*columns, periods=(0.0, 9.0))
+        assert cr.RuleLearner("Y", max_length=1).fit(early).model_.training.heads == 2
+
+
+def test_heads_whose_distance_is_lost_in_roundings_burst_for_sure() -> None:
+    """Λ is 1e16 times what lies between the heads, beyond the 53 bits of its sum."""
+    times = [1.0, 2.0, 3.0, 4.0]
+    log = cr.EventLog.from_columns(["a"] * 4, times, ["Y"] * 4, periods=(-1e30, 9.0))
+    study = cr.Study(log, cr.Head("Y"), heterogeneity="none")
+    found = bursts(study, study.fit([]))
+    assert found is not None
+    assert (found.observed, found.expected, found.sure) == (3, 0.0, True)

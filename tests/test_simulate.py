@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import chronorule
-from chronorule.errors import OptionError, RuleSyntaxError, UnknownPredicateError
+from chronorule.errors import DataError, OptionError, RuleSyntaxError, UnknownPredicateError
 from chronorule.events import EventLog, Head, exposure
 from chronorule.grounding import Feature, Grounding, completions, window
 from chronorule.likelihood import log_rate
@@ -383,6 +383,8 @@ def test_hopeless_redraw_is_refused() -> None:
         ({"weights": None}, "The rule 'Y <- A' has no weight; write 'w = …' behind each rule or give weights"),
         ({"rules": "Y <- A  w = 1\nY <- B  w = 1"}, "Weights are given twice, in the text of the rules and as weights"),
         ({"rules": ["Y <- A < B", "Y <- B > A"]}, "The rule 'Y <- A < B' is given twice; give it once"),
+        ({"rules": 3}, "rules=3 holds no rules; give text such as 'Y <- A < B', or [] for none"),
+        ({"head": 4}, "head=4 is no head; give the name of a predicate, or a Head"),
         ({"rules": ["Y <- A", 3]}, "rules holds 3, which is no rule; give text such as 'Y <- A < B'"),
         ({"base": np.inf}, "base=inf does not fit a baseline of 1 pieces"),
         ({"base": [-1.0, -2.0]}, "base=[-1.0, -2.0] does not fit a baseline of 1 pieces; give one finite log-rate"),
@@ -442,6 +444,11 @@ def test_option_without_meaning_is_refused_in_one_sentence(options: dict[str, An
         simulate(**given)
     assert str(caught.value).endswith(".")
     assert "\n" not in str(caught.value)
+
+
+def test_body_that_is_no_log_is_refused() -> None:
+    with pytest.raises(DataError, match="body is of type int, not an EventLog; read_events makes one of a table"):
+        simulate("Y <- A", [1.0], body=3)  # type: ignore[arg-type]
 
 
 def test_rule_that_cannot_be_read_is_refused_at_its_column() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from chronorule.evaluate import Recovery, recovery
     from chronorule.events import EventLog, Exposure, Head, exposure
     from chronorule.grounding import Feature, Kernel, completions, decay, step, window
-    from chronorule.io.table import read_events, write_events
+    from chronorule.io.table import read_edges, read_events, write_events
     from chronorule.learner import LearningProgress, RuleLearner
     from chronorule.model import RuleModel, Study, WeightedRule, reweigh
     from chronorule.model.store import load
@@ -34,7 +34,7 @@ _HOMES = {
     "events": ["EventLog", "Exposure", "Head", "exposure"],
     "evaluate": ["Recovery", "recovery"],
     "grounding": ["Feature", "Kernel", "completions", "decay", "step", "window"],
-    "io.table": ["read_events", "write_events"],
+    "io.table": ["read_edges", "read_events", "write_events"],
     "learner": ["LearningProgress", "RuleLearner"],
     "model": ["RuleModel", "Study", "WeightedRule", "reweigh"],
     "model.store": ["load"],
@@ -87,6 +87,7 @@ __all__ = [
     "paper_suite",
     "parse_rule",
     "parse_rules",
+    "read_edges",
     "read_events",
     "recovery",
     "report_records",

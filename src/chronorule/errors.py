@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 
 class ChronoruleError(Exception):
     """The data, a rule, an option or a model cannot be used as given; the message is one sentence for a person."""
@@ -23,7 +25,7 @@ class RuleError(ChronoruleError, ValueError):
 
 
 class RuleSyntaxError(RuleError):
-    """The text of a rule cannot be read; `column` (from 1) points at the first character that cannot."""
+    """The text of a rule cannot be read, or contradicts itself; `column` (from 1) points at where that shows."""
 
     def __init__(self, message: str, text: str, column: int) -> None:
         super().__init__(message, text, column)
@@ -32,7 +34,14 @@ class RuleSyntaxError(RuleError):
         self.column = column
 
     def __str__(self) -> str:
-        return f"{self.message} (column {self.column})\n  {self.text}\n  {' ' * (self.column - 1)}^"
+        before = " " * _width(self.text[: self.column - 1])
+        return f"{self.message} (column {self.column})\n  {self.text}\n  {before}^"
+
+
+def _width(text: str) -> int:
+    """Cells that a terminal gives to a text: two to a wide letter of East Asia, none to a mark on another letter."""
+    wide = sum(unicodedata.east_asian_width(letter) in ("W", "F") for letter in text)
+    return len(text) + wide - sum(unicodedata.category(letter) in ("Mn", "Me", "Cf") for letter in text)
 
 
 class GrammarError(ChronoruleError, ValueError):

@@ -45,6 +45,9 @@ def read_csv(path: Path, times: list[str], **options: Any) -> EventLog:
     + [
         pa.array(["2020-01-02T03:00:00", "2020-01-02 04:30"]),
         pa.array([" 2020-01-02T03 ", "2020-01-02T04:30:00.000000000"]),
+        pa.array(["20200102T030000", "20200102T043000.000000000"]),
+        pa.array(["20200102T03", "20200102T0430"]),
+        pa.array(["2020-01-02T03:00:00", "20200102T0430"]),
     ],
 )
 def test_timestamps_count_from_the_midnight_before_the_first(times: pa.Array) -> None:
@@ -88,6 +91,9 @@ def test_zones_become_utc(tmp_path: Path) -> None:
         read(pa.array(aware, pa.timestamp("us", "Europe/Berlin"))),
         read([moment.isoformat() for moment in aware]),
         read(["2020-01-02T03Z", "2020-01-02 06:00:00+0200"]),
+        read(["20200102T030000Z", "20200102T060000+0200"]),
+        read(["20200102T03Z", "20200102T0600+02:00"]),
+        read_csv(tmp_path / "e.csv", ["20200102T030000Z", "20200102T060000+02"]),
         read_csv(tmp_path / "e.csv", ["2020-01-02T03:00:00Z", "2020-01-02T06:00:00+02:00"]),
         read_csv(
             tmp_path / "e.csv", ["2020-01-02 03:00 +0000", "2020-01-02 06:00 +0200"], time_format="%Y-%m-%d %H:%M %z"
@@ -100,6 +106,8 @@ def test_zones_become_utc(tmp_path: Path) -> None:
 def test_zones_here_and_none_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r'1 row has no time zone in column "time", first row 1 .* the others have one'):
         read(["2020-01-02T03:00:00Z", "2020-01-02T06:00:00", "2020-01-02T06:00:00Z"])
+    with pytest.raises(DataError, match=r"1 row has no time zone .* the others have one"):
+        read(["20200102T03Z", "20200102T06", "20200102T060000Z"])
     with pytest.raises(DataError, match=r'1 row has a time zone in column "time", first in line 4'):
         read_csv(tmp_path / "e.csv", ["2020-01-02T03:00:00", "2020-01-02T06:00:00", "2020-01-02T06:00:00Z"])
 
@@ -112,6 +120,8 @@ def test_zones_here_and_none_there_is_refused(tmp_path: Path) -> None:
         (["1 days 02:30:00", "3 days", "1 day, 0:30:00"], [26.5, 72, 24.5]),
         (["-1 day, 23:00:00", "-1 days +22:30:00"], [-1, -1.5]),
         (["PT2H30M", "P1DT36S", "-PT1H", "P1W", "PT0.5S"], [2.5, 24.01, -1, 168, 0.5 / 3600]),
+        (["PT1.5H", "PT1H7,5M", "-P0.5D", "P1.25W", "P1DT0.25H"], [1.5, 1.125, -12, 210, 24.25]),
+        (["PT0.3333333333333333H", "PT1.000000001S"], [1 / 3, 1.000000001 / 3600]),
     ],
 )
 def test_durations_as_text(tmp_path: Path, texts: list[str], hours: list[float]) -> None:
@@ -166,6 +176,10 @@ def test_numbers_of_every_type(kind: pa.DataType) -> None:
         (["2020-01-02", "2020-02-30"], 'holds "2020-02-30" row 1 .* is no valid timestamp, as the 1 before'),
         (["2020-13-01"], r'holds "2020-13-01" row 0 .*, which is no valid timestamp; correct'),
         (["2020-01-02", "5"], 'holds "5" row 1'),
+        (["20200102T0300", "20200230T0300"], 'holds "20200230T0300" row 1 .* is no valid timestamp, as the 1 before'),
+        (["20200102T0300", "20200102T03:00"], 'holds "20200102T03:00" row 1 .* is no valid timestamp'),
+        (["PT1.5H", "PT1.5H30M"], 'holds "PT1.5H30M" row 1 .* is no valid duration'),
+        (["PT1H", "PT0.0000000001S"], "row 1 .* is no valid duration"),
         (["5", "2020-01-02"], 'holds "2020-01-02" row 1 .* no valid number'),
         (["1", ""], 'holds "" row 1'),
         (["", "1"], 'holds "" row 0'),
@@ -208,6 +222,8 @@ def test_formats_take_what_strptime_takes_and_refuse_what_it_refuses() -> None:
             read(["2020/02/03", bad], time_format="%Y/%m/%d")
     with pytest.raises(OptionError, match=r"already has type timestamp\[us\]; leave time_format out"):
         read([datetime(2020, 1, 1)], time_format="%Y")
+    with pytest.raises(OptionError, match="time_format=3 is no format; give text with signs such as"):
+        read(["2020/02/03"], time_format=3)
 
 
 def test_mixed_precision_in_a_csv_file(tmp_path: Path) -> None:
@@ -246,6 +262,14 @@ def test_spans_beyond_what_an_integer_of_nanoseconds_holds() -> None:
     assert log.times.tolist() == [24 * day for day in days]
     assert log.start.tolist() == [0]
     assert log.stop.tolist() == [24 * (datetime(9999, 12, 31) - datetime(1, 1, 1)).days]
+
+
+def test_the_least_of_all_nanoseconds_is_a_moment() -> None:
+    """-2^63 ns: 1677-09-21T00:12:43.145224192, whose midnight has no such number."""
+    times = pa.array([-(2**63), -(2**63) + 1, -(2**63) + 10**9], pa.timestamp("ns"))
+    log = read(times, unit="seconds")
+    np.testing.assert_allclose(log.times, [763.145224192, 763.145224193, 764.145224192], rtol=0, atol=2e-13)
+    assert log.notes.origin == "1677-09-21T00:00:00"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import warnings
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import reference_events as reference
@@ -162,10 +163,35 @@ class TestSources:
     def test_csv_agrees_with_the_csv_module(
         self, tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, float, str]]
     ) -> None:
+        assume(not any(re.search("[\r\n].*,", row[k], re.DOTALL) for row in rows for k in (0, 2)))  # is refused
         path = tmp_path_factory.mktemp("csv") / "events.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([("entity", "time", "event"), *rows])
         assert reference.events_of(read(path)) == reference.read_csv(path)
+
+    @pytest.mark.parametrize("end", ["", "\n", "\nd,4,X\n", "\r\nd,4,X\r\n\r\n", "\n" + "d,4,X\n" * 30_000])
+    @pytest.mark.parametrize("zipped", [False, True])
+    def test_a_quotation_mark_never_closed_is_refused_by_its_line(self, write: Any, end: str, zipped: bool) -> None:
+        path = write(TEXT + 'c,3,"Y' + end)
+        if zipped:
+            path.write_bytes(gzip.compress(path.read_bytes()))
+        with pytest.raises(
+            DataError, match=r"Line 6 of .* has a quotation mark that is never closed, .* close the mark"
+        ):
+            read_events(path)
+
+    def test_a_quotation_mark_that_takes_in_rows_is_refused_by_its_line(self, write: Any) -> None:
+        path = write(TEXT + 'c,3,"Y\nd,1,X\nd,2,Y"\nd,3,X\n')
+        with pytest.raises(
+            DataError, match=r'Line 6 of .* is closed in line 8 only, .* column "event"; close the mark'
+        ):
+            read_events(path)
+
+    def test_columns_that_are_not_read_may_hold_several_lines(self, write: Any) -> None:
+        text = 'entity,time,event,note\na,1,X,"slept, then\nwoke, well, at 6\n"\n\nb,2,Y,\n'
+        assert read(write(text)).n_events == 2
+        with pytest.raises(DataError, match=r"Line 7 of .* never closed"):
+            read_events(write(text + 'b,3,Y,"slept\nc,4,X,\n'))
 
     def test_blocks_of_a_large_file_join_without_a_seam(self, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("chronorule.io.source.BLOCK", 64)  # bytes, so that every few rows are a block
@@ -218,6 +244,11 @@ class TestColumns:
         twice = pa.table([["a"], [1], ["X"], [2]], names=["entity", "time", "event", "event"])
         with pytest.raises(DataError, match=r'more than one column named "event"'):
             read_events(twice)
+
+    @pytest.mark.parametrize("role", ["entity", "time", "event", "group"])
+    def test_columns_are_named_by_text(self, role: str) -> None:
+        with pytest.raises(OptionError, match=f"{role}=3 names no column; give its name as text"):
+            read_events(COLUMNS, **{role: 3})  # type: ignore[arg-type]
 
     def test_one_column_for_two_things_is_refused(self) -> None:
         with pytest.raises(OptionError, match=r'named for two things .*event="entity"'):

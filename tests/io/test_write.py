@@ -210,6 +210,13 @@ class TestRefusals:
             write_events(full(), tmp_path / f"{'n' * 255}.csv")
         assert list(tmp_path.iterdir()) == []
 
+    def test_what_is_no_log_and_no_path(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="log is of type dict, not an EventLog; read_events makes one of a table"):
+            write_events({"entity": []}, tmp_path / "e.csv")  # type: ignore[arg-type]
+        for path in (None, 3, b"e.csv"):
+            with pytest.raises(DataError, match="is no path of a file; give the path as text"):
+                write_events(full(), path)  # type: ignore[arg-type]
+
     def test_forms_that_are_none(self, tmp_path: Path) -> None:
         for name in ("e.xlsx", "e", "e.gz"):
             with pytest.raises(DataError, match=r"end its name with .parquet, .csv, .csv.gz"):

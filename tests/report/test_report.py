@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import chronorule as cr
-from chronorule.errors import DataError, DataWarning
+from chronorule.errors import DataError, DataWarning, OptionError
 from chronorule.events import EventLog, Head
 from chronorule.grounding import Feature, window
 from chronorule.model import RuleModel
@@ -226,6 +226,18 @@ def test_files_are_whole_or_not_there(model: RuleModel, log: EventLog, tmp_path:
         write_report(model, log, tmp_path / "nowhere" / "r.html")
     with pytest.raises(DataError, match="cannot be written"):
         write_report(model, log, tmp_path)
+
+
+def test_what_no_report_can_be_made_of_is_refused(model: RuleModel, log: EventLog, tmp_path: Path) -> None:
+    (tmp_path / "link.html").symlink_to(tmp_path / "r.html")
+    for records in (str(tmp_path / "r.html"), tmp_path / "link.html"):
+        with pytest.raises(OptionError, match="named for the page and for its records; give each a file of its own"):
+            write_report(model, log, tmp_path / "r.html", records=records)
+    with pytest.raises(DataError, match="log is of type NoneType, not an EventLog"):
+        write_report(model, None, tmp_path / "r.html")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="of type NoneType, not a RuleModel"):
+        write_report(None, log, tmp_path / "r.html")  # type: ignore[arg-type]
+    assert not (tmp_path / "r.html").exists()
 
 
 # Odd models and logs

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronorule.rules import implies, key, neighbours, parse_rule
+from chronorule.search.slow.relations import BACKWARDS, relation_in
 from reference_rules import (
-    BACKWARDS,
     all_bodies,
     built,
     closed_matrix,
@@ -19,7 +19,6 @@ from reference_rules import (
     logs,
     matches,
     matrix_of,
-    relation_in,
     rules,
 )
 

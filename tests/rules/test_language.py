@@ -194,21 +194,61 @@ def test_syntax_errors_point_at_the_column(text: str, message: str, column: int)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "message", "column"),
     [
-        ("Y <- A < B < A", "These relations contradict each other: A Before B, B Before A; drop one"),
-        ("Y <- A < B & B = C & C < D & D < A & E < A", "A Before B, B Equal C, C Before D, D Before A; drop one"),
-        ("Y <- A < B = A", "A Before B, B Equal A; drop one"),
-        ("Y <- A & A#2", "Two occurrences of A in one body must be separated by Before"),
-        ("Y <- A = A#2", "Two occurrences of A in one body must be separated by Before"),
-        ("Y <- A < B & A#2", "Two occurrences of A in one body must be separated by Before"),
-        ("Y <- A < B & B < A#2 & A#2 < B", "contradict each other: B Before A#2, A#2 Before B"),
+        ("Y <- A < B < A", "These relations contradict each other: A Before B, B Before A; drop one", 12),
+        ("Y <- A < B & B = C & C < D & D < A & E < A", "A Before B, B Equal C, C Before D, D Before A; drop one", 32),
+        ("Y <- A < B = A", "A Before B, B Equal A; drop one", 12),
+        ("Y <- A = B & A < B", "A Before B, B Equal A; drop one", 16),
+        ("Y <- A < B & B < C < D < B & B < A", "B Before C, C Before D, D Before B; drop one", 24),
+        ("Y <- A & A#2", "Two occurrences of A in one body must be separated by Before", 10),
+        ("Y <- A = A#2", "Two occurrences of A in one body must be separated by Before", 10),
+        ("Y <- A#2 < B & A", "Two occurrences of A in one body must be separated by Before", 6),
+        ("Y <- A < B & A#2", "Two occurrences of A in one body must be separated by Before", 14),
+        ("Y <- B & B#2 & A < A#2", "Two occurrences of B in one body must be separated by Before", 10),
+        ("Y <- A < A#2 & A < A#3", "Two occurrences of A in one body must be separated by Before", 20),
+        ("Y <- A < B & B < A#2 & A#2 < B", "contradict each other: B Before A#2, A#2 Before B", 28),
     ],
 )
-def test_contradictions_name_the_predicates(text: str, message: str) -> None:
-    with pytest.raises(RuleError, match=message) as caught:
+def test_contradictions_name_the_predicates_and_point_at_what_closes_them(text: str, message: str, column: int) -> None:
+    with pytest.raises(RuleSyntaxError, match=message) as caught:
         parse_rule(text)
-    assert not isinstance(caught.value, RuleSyntaxError)
+    assert caught.value.column == column
+
+
+TWICE = ["A", "A#2", "A#3", "B", "B#2", "C"]
+STATED = st.tuples(st.integers(0, 5), st.sampled_from("<>="), st.integers(0, 5))
+
+
+@given(st.lists(STATED.filter(lambda stated: stated[0] != stated[2]), max_size=8))
+def test_text_is_refused_with_a_place_exactly_where_its_relations_build_no_rule(relations) -> None:
+    kinds = {"<": Relation.BEFORE, ">": Relation.AFTER, "=": Relation.EQUAL}
+    text = "Y <- " + " & ".join([*TWICE, *(f"{TWICE[i]} {sign} {TWICE[j]}" for i, sign, j in relations)])
+    names = [name.partition("#")[0] for name in TWICE]
+    try:
+        built = Rule.build("Y", names, [(i, kinds[sign], j) for i, sign, j in relations])
+    except RuleError as error:
+        kind = str(error)[:15]  # of what is refused; the relations or the predicate named may be others
+        with pytest.raises(RuleSyntaxError, match=kind):
+            parse_rule(text)
+    else:
+        assert parse_rule(text) == built
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("Y <- A B", 7),
+        ("Y <- 日本 B", 10),  # two wide letters
+        ("Y <- ｱ B", 7),  # a narrow one of the same script
+        ("Y <- cafe\u0301 B", 10),  # an accent of its own code on the letter before
+    ],
+)
+def test_the_caret_stands_below_the_place_whatever_the_letters(text: str, cells: int) -> None:
+    with pytest.raises(RuleSyntaxError, match="Between predicates stands &") as caught:
+        parse_rule(text)
+    assert caught.value.column == text.index(" B") + 2
+    assert str(caught.value).splitlines()[-1] == " " * (cells + 2) + "^"
 
 
 def test_a_contradiction_through_equals_is_found_by_brute_force_too() -> None:
@@ -257,9 +297,9 @@ def test_what_is_no_text_is_refused(text) -> None:
 
 
 def test_a_long_contradiction_is_named_briefly() -> None:
-    with pytest.raises(RuleError, match=r"A0 Before A1, .*A11 Before A12 and 488 more; drop one") as caught:
+    with pytest.raises(RuleSyntaxError, match=r"A0 Before A1, .*A11 Before A12 and 488 more; drop one") as caught:
         parse_rule("Y <- " + " < ".join(f"A{i}" for i in range(500)) + " < A0")
-    assert len(str(caught.value)) < 500
+    assert len(caught.value.message) < 500
 
 
 def test_a_weight_of_minus_zero_is_zero() -> None:
@@ -284,16 +324,13 @@ def test_the_constructor_refuses_what_is_not_canonical() -> None:
 def test_any_text_is_a_rule_or_refused_in_a_sentence(text, beginning) -> None:
     try:
         rule = parse_rule(beginning + text)
-    except RuleError as error:
+    except RuleSyntaxError as error:
         refused = error
     else:
         assert parse_rule(rule.key) == rule
         return
-    if isinstance(refused, RuleSyntaxError):
-        assert 1 <= refused.column <= len(beginning + text) + 1
-        assert refused.message.endswith(".")
-    else:
-        assert str(refused).endswith(".")
+    assert 1 <= refused.column <= len(beginning + text) + 1
+    assert refused.message.endswith(".")
 
 
 def test_rules_files() -> None:

@@ -204,6 +204,24 @@ def test_grammar_and_log_agree_on_what_has_a_time() -> None:
 # ---- certificates
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_length": 63}, r"Rules of up to 63 .* since chains can have 62 instants at most; allow a length of 62"),
+        ({"length": 10**6}, "Rules of up to 1,000,000 predicates"),
+        ({"length": 15, "partial_orders": True}, r"up to 15 .* since partial orders can have 14 instants at most"),
+        ({"max_length": 63, "partial_orders": True}, "up to 63 .* partial orders can have 14"),
+    ],
+)
+def test_lengths_that_cannot_be_matched_are_refused(options: dict[str, Any], words: str) -> None:
+    posed = by_hand([(1, name) for name in "ABCY"], {"body": ("A", "B", "C")})
+    task = Task("Y", Grammar(body=("A", "B", "C"), repeats=True, **options))
+    with pytest.raises(OptionError, match=words):
+        replace(posed.problem, task=task)
+    few = Grammar(body=("A", "B", "C"), **{**options, "length": None, "max_length": 10**6})
+    replace(posed.problem, task=Task("Y", few))  # without repeats a rule has three predicates at most
+
+
 def test_certificate_says_what_is_proved() -> None:
     work = r"\(1,200 nodes, 34,567 rules priced, 1.25 s\)"
     for made, words in [

@@ -28,7 +28,7 @@ def test_every_rule_is_priced_and_the_best_that_passes_is_found(kind: str, parti
     assert outcome.certificate.optimal
     assert true.confirms(None if outcome.best is None else task.value(outcome.best)), (outcome, true.least)
     for evidence in (*outcome.found, *outcome.runners_up):
-        judged = next(one for one in true.judged.values() if one.rule() == evidence.rule)
+        judged = true.judged[evidence.rule]
         assert evidence.gain == pytest.approx(judged.gain, rel=UNSURE, abs=UNSURE)
         assert evidence.reward == pytest.approx(judged.reward, rel=UNSURE, abs=UNSURE)
         assert evidence.description_length == pytest.approx(judged.description_length, rel=UNSURE, abs=UNSURE)

@@ -61,13 +61,14 @@ def confirm(posed: Posed, outcome: Outcome) -> None:
     task, certificate = posed.problem.task, outcome.certificate
     true = verdict(posed.slow)
     value = None if outcome.best is None else task.value(outcome.best)
-    described = f"{task.grammar}, {task.objective}, {task.stop}, {posed.slow.feature}: {outcome}, {true.least}"
+    feature = posed.problem.oracle.grounding.feature
+    described = f"{task.grammar}, {task.objective}, {task.stop}, {feature}: {outcome}, {true.least}"
     assert certificate.optimal
     assert true.confirms(value), described
     assert true.confirms(certificate.incumbent), described
     assert certificate.bound == certificate.incumbent
     for evidence in (*outcome.found, *outcome.runners_up):
-        judged = next(one for one in true.judged.values() if one.rule() == evidence.rule)
+        judged = true.judged[evidence.rule]
         close = {"rel": UNSURE, "abs": UNSURE}
         assert evidence.gain == pytest.approx(judged.gain, **close)
         assert evidence.reward == pytest.approx(judged.reward, **close)
@@ -194,3 +195,25 @@ def test_window_that_has_lapsed_no_longer_counts() -> None:
         outcome = search_of("exact").run(posed.problem)
         confirm(posed, outcome)
         assert (outcome.best and outcome.best.rule.key) == best
+
+
+def test_a_large_library_without_forbidden_pairs_keeps_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(6):
+        posed = random_problem(seed, "exists", False, objective="gain")
+        if not posed.problem.task.grammar.forbidden_pairs:
+            with monkeypatch.context() as context:
+                context.setattr("chronorule.search.chains.LARGE_LIBRARY", 0)
+                confirm(posed, search_of("exact").run(posed.problem))
+
+
+@pytest.mark.parametrize("partial_orders", [False, True])
+def test_steps_that_no_machine_holds_are_refused(monkeypatch: pytest.MonkeyPatch, partial_orders: bool) -> None:
+    monkeypatch.setattr("chronorule.search.nodes.MOST_NUMBERS", 20)
+    events = [(1.0, "A"), (2.0, "B"), (3.0, "C"), (4.0, "Y")]
+    one, two = (
+        by_hand(events, {"body": ("A", "B", "C"), "max_length": longest, "partial_orders": partial_orders}).problem
+        for longest in (1, 2)
+    )
+    assert search_of("exact").run(one).certificate.optimal  # sums of each rule alone
+    with pytest.raises(OptionError, match=r"over 3 predicates needs .* GiB of memory; name fewer predicates in body"):
+        search_of("exact").run(two)

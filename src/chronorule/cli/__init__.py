@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import click
+try:
+    import click
 
-from chronorule import __version__
-from chronorule.cli.demo import demo
-from chronorule.cli.describe import describe
-from chronorule.cli.learn import learn
-from chronorule.cli.manners import Commands
-from chronorule.cli.report import report
-from chronorule.cli.reweigh import reweigh
-from chronorule.cli.simulate import simulate
+    from chronorule import __version__
+    from chronorule.cli.demo import demo
+    from chronorule.cli.describe import describe
+    from chronorule.cli.learn import learn
+    from chronorule.cli.manners import Commands
+    from chronorule.cli.report import report
+    from chronorule.cli.reweigh import reweigh
+    from chronorule.cli.simulate import simulate
+except KeyboardInterrupt:  # Ctrl-C before there is a command that could say so
+    raise SystemExit(130) from None
 
 __all__ = ["main"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 import shutil
 import textwrap
+import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from chronorule.cli.options import Command, EventFile
 from chronorule.cli.output import COLUMNS, names_in, progress, say, write_text, written
 from chronorule.cli.places import RECORDS, REPORT, prepare
 from chronorule.cli.source import remember
-from chronorule.errors import DataError
+from chronorule.errors import ChronoruleError, DataError
 
 if TYPE_CHECKING:
     from chronorule import EventLog, RuleLearner, RuleModel, WeightedRule
@@ -46,18 +48,19 @@ def demo(out: Path) -> None:
     does, and writes a report to open in a browser.
     """
     prepare(out, fresh=False)
+    from chronorule.data import FILES
+
     log = chronorule.demo_log()
-    say(introduction(log))
-    say()
+    with suppress(OSError, DataError):  # who cannot read it may still want the model
+        say(f"{introduction(log)}\n")
     with progress("learning (the first time on a machine, compiling takes half a minute)"):
         model = learner().fit(log).model_
         before = names_in(out)
-        model.save(out)
-        report = chronorule.write_report(model, log, out / REPORT, records=out / RECORDS)
-        copies = copies_of_the_data(out)
-        source = remember(out, EventFile.plain(str(copies[0])), log)
-        write_text(out / RULES, f"{KNOWN}\n")
-        files = [out / "rules.toml", out / "manifest.json", *report, *copies, source, out / RULES]
+        try:
+            files = keep(model, log, out)
+        except ChronoruleError:
+            say(str(model))  # what took long to learn is not lost with the disk
+            raise
     say(str(model))
     say()
     say(in_words(model))
@@ -67,7 +70,7 @@ def demo(out: Path) -> None:
     say(f"The report, to open in a browser: {out / REPORT}")
     say()
     say("The same by hand, and for data of your own (see chronorule learn --help):")
-    say(by_hand(copies[0], out / RULES))
+    say(by_hand(out / FILES[0].name, out / RULES))
 
 
 def learner() -> RuleLearner:
@@ -79,6 +82,16 @@ def learner() -> RuleLearner:
         kernel=chronorule.window(WINDOW),
         baseline=CUTS,
     )
+
+
+def keep(model: RuleModel, log: EventLog, folder: Path) -> list[Path]:
+    """Save the model, its report, and all that it takes to learn it again; the files written."""
+    model.save(folder)
+    report = chronorule.write_report(model, log, folder / REPORT, records=folder / RECORDS)
+    copies = copies_of_the_data(folder)
+    source = remember(folder, EventFile.plain(str(copies[0])), log)
+    write_text(folder / RULES, f"{KNOWN}\n")
+    return [folder / "rules.toml", folder / "manifest.json", *report, *copies, source, folder / RULES]
 
 
 def introduction(log: EventLog) -> str:
@@ -102,14 +115,16 @@ def in_words(model: RuleModel) -> str:
     known = chronorule.parse_rule(KNOWN)
     learned = [item for item in model.rules if item.rule != known]
     told = ["In words: " + " ".join(sentence(item) for item in model.rules if item.rule == known)]
-    if learned:
-        told += [f"Learned: {sentence(item)}" for item in learned]
-    else:
+    told += [f"Learned: {sentence(item)}" for item in learned]
+    if not model.proved:
+        told.append("Learning was stopped before it had proved that no other rule passes; run the demo again for that.")
+    elif not learned:
         told.append(
             f"No other rule passes: {model.training.groups} patients are too few to be sure of one among so many. "
             "The suggestive ones are hints, to be looked for in other data."
         )
-    told += [f"The best of them: {sentence(item)}" for item in model.suggestive[:1]]
+    best = "The best of them" if model.proved and not learned else "The best that did not pass"
+    told += [f"{best}: {sentence(item)}" for item in model.suggestive[:1]]
     told.append(
         "A rule says what went before, not what caused it: fluid, say, is given to patients whose circulation fails. "
         "The data are an example, and none of this is clinical advice. docs/demo-data.md explains every predicate and "
@@ -138,12 +153,21 @@ def by_hand(events: Path, known: Path) -> str:
 
 
 def copies_of_the_data(folder: Path) -> list[Path]:
-    """The events with what belongs to them, and their notice, so that anyone can go on from there; the events first."""
+    """The events with what belongs to them, and their notice, so that anyone can go on from there; the events first.
+
+    They get their names when all are whole.
+    """
     from chronorule.data import FILES
 
+    parts = [folder / f".{file.name}.{uuid.uuid4().hex}.part" for file in FILES]
     try:
-        return [Path(shutil.copyfile(file, folder / file.name)) for file in FILES]
+        for file, part in zip(FILES, parts, strict=True):
+            shutil.copyfile(file, part)
+        return [part.replace(folder / file.name) for file, part in zip(FILES, parts, strict=True)]
     except OSError as problem:
         raise DataError(
             f'"{folder}" cannot hold the events ({problem.strerror}); make room or choose another with --out.'
         ) from None
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from chronorule.cli.options import (
     Command,
     EventFile,
     HeadChoice,
+    Number,
     chooses_heads,
     kernel_text,
     numbers,
@@ -48,6 +49,22 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
     return words
 
 
+def some_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Names, of which an empty value has none: to a script whose variable is not set it must not mean all, or none."""
+    if not all(value.strip(" ,") for value in values):
+        raise click.BadParameter("no predicate is named; name one, or leave the option out.")
+    return values
+
+
+def known_search(_: click.Context, __: click.Parameter, value: str) -> str:
+    """The name of a search."""
+    from chronorule.search import SEARCHES
+
+    if value not in SEARCHES:
+        raise click.BadParameter(f"{value!r} is unknown; choose one of {', '.join(SEARCHES)}.")
+    return value
+
+
 @click.command(cls=Command)
 @chooses_heads("The event to explain; give it several times to explain several, each by a model of its own.")
 @option(
@@ -78,6 +95,7 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
 @option(
     "--body",
     multiple=True,
+    callback=some_names,
     metavar="NAMES",
     section=GRAMMAR,
     help="Use only these predicates: A,B,C, or the option several times.  [default: all but the head and what "
@@ -89,8 +107,17 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
     section=GRAMMAR,
     help="Rules may also use the head's own past, where one brings the next.",
 )
-@option("--must-include", multiple=True, metavar="NAMES", section=GRAMMAR, help="Every rule holds these.")
-@option("--forbid", multiple=True, metavar="NAMES", section=GRAMMAR, help="No rule holds one of these.")
+@option(
+    "--must-include",
+    multiple=True,
+    callback=some_names,
+    metavar="NAMES",
+    section=GRAMMAR,
+    help="Every rule holds these.",
+)
+@option(
+    "--forbid", multiple=True, callback=some_names, metavar="NAMES", section=GRAMMAR, help="No rule holds one of these."
+)
 @option(
     "--forbid-pair",
     multiple=True,
@@ -102,6 +129,7 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
 @option(
     "--start-with",
     multiple=True,
+    callback=some_names,
     metavar="NAMES",
     section=GRAMMAR,
     help="Every rule begins with these, each before the next.",
@@ -158,7 +186,7 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
 )
 @option(
     "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Number(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
     metavar="NUMBER",
@@ -206,7 +234,7 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
 )
 @option(
     "--penalty",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=0.0,
     show_default=True,
     metavar="NUMBER",
@@ -216,6 +244,7 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
 @option("--max-rules", type=click.IntRange(min=0), metavar="N", section=EVIDENCE, help="End with so many rules.")
 @option(
     "--search",
+    callback=known_search,
     default="exact",
     show_default=True,
     metavar="NAME",
@@ -224,7 +253,7 @@ def relations(_: click.Context, __: click.Parameter, value: str) -> tuple[str, .
 )
 @option(
     "--time-limit",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     metavar="SECONDS",
     section=WORK,
     help="End with the best so far, and say how far from proved it is.",

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import click
+
 import chronorule
 from chronorule.errors import UnknownPredicateError
 
@@ -34,6 +36,9 @@ class Library:
         options["required"] = names(log, "--must-include", given.pop("must_include"))
         options["forbidden"] = names(log, "--forbid", given.pop("forbid"))
         options["prefix"] = names(log, "--start-with", given.pop("start_with"))
+        for name, option in (("required", "--must-include"), ("prefix", "--start-with")):
+            for both in sorted(set(options[name]) & set(options["forbidden"])):
+                raise click.UsageError(f"{both} is in both --forbid and {option}; remove it from one of them.")
         pairs = given.pop("forbid_pair")
         options["forbidden_pairs"] = tuple(
             (one(log, "--forbid-pair", a), one(log, "--forbid-pair", b)) for a, b in pairs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import warnings
@@ -12,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from chronorule.cli.output import say_aside
+from chronorule.cli.output import lead_nowhere, say_aside
 from chronorule.errors import ChronoruleError, ChronoruleWarning
 
 # Messages of the library name Python's arguments; here they are called as a person at a terminal writes them.
@@ -119,32 +118,40 @@ def plain_warnings() -> Iterator[None]:
 def fail(message: str) -> NoReturn:
     """End with exit status 1 and a sentence."""
     complain("error", message)
+    try:
+        sys.stdout.flush()
+    except (OSError, AttributeError):
+        lead_nowhere(sys.stdout)
     raise SystemExit(1)
 
 
 class Commands(click.Group):
     """The group of all commands; the one place where what goes wrong becomes a sentence and an exit status."""
 
+    def make_context(self, *arguments: Any, **settings: Any) -> click.Context:
+        with sentences():  # of --help and --version, which print
+            return super().make_context(*arguments, **settings)
+        raise SystemExit(0)
+
     def invoke(self, ctx: click.Context) -> Any:
-        with plain_warnings():
-            try:
-                super().invoke(ctx)
-            except ChronoruleError as problem:
-                fail(in_options(str(problem)))
-            except BrokenPipeError:
-                _leave_the_pipe()
-            except OSError as problem:
-                about = f'"{problem.filename}"' if problem.filename else "A file or a device"
-                reason = problem.strerror or str(problem)
-                fail(f"{about} cannot be used ({reason}); nothing was finished: make it usable and run again.")
-            except MemoryError:
-                fail("The memory of this machine is not enough for this log; take fewer entities, or a larger machine.")
-            except KeyboardInterrupt:
-                fail("Stopped before the end, at your request; a file named by --out is as it was before.")
+        with plain_warnings(), sentences():
+            super().invoke(ctx)
 
 
-def _leave_the_pipe() -> None:
-    """The reader of the output has seen enough (`| head`), which is no failure: end with status 0, in silence."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())  # what is still buffered is flushed at exit
-    os.close(nowhere)
+@contextmanager
+def sentences() -> Iterator[None]:
+    """End what goes wrong with a sentence and an exit status."""
+    try:
+        yield
+    except ChronoruleError as problem:
+        fail(in_options(str(problem)))
+    except BrokenPipeError:  # the reader of the output has seen enough (`| head`), which is no failure
+        lead_nowhere(sys.stdout)
+    except OSError as problem:
+        about = f'"{problem.filename}"' if problem.filename else "A file or a device"
+        reason = problem.strerror or str(problem)
+        fail(f"{about} cannot be used ({reason}); nothing was finished: make it usable and run again.")
+    except MemoryError:
+        fail("The memory of this machine is not enough for this log; take fewer entities, or a larger machine.")
+    except KeyboardInterrupt:
+        fail("Stopped before the end, at your request; a file named by --out is as it was before.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,6 +56,16 @@ def option(*names: str, section: str, **settings: Any) -> Callable[[Action], Act
     return decorate
 
 
+class Number(click.FloatRange):
+    """A number in a range; "nan" compares with no bound, and is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number that could be in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
 def numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[float, ...] | None:
     """Numbers with commas between them: 6,12,24."""
     try:
@@ -72,9 +83,12 @@ def kernel_text(_: click.Context, __: click.Parameter, value: str) -> str:
     if text == "step":
         return text
     try:
-        return f"{found[1]}({float(found[2] or found[3])!r})" if found else _no_kernel(value)
+        number = float(found[2] or found[3]) if found else _no_kernel(value)
     except ValueError:
         return _no_kernel(value)
+    if found is None or not 0 < number < math.inf:
+        raise click.BadParameter(f"{value!r} never counts or never fades; give a positive, finite number.")
+    return f"{found[1]}({number!r})"
 
 
 def _no_kernel(value: str) -> NoReturn:
@@ -107,6 +121,13 @@ class EventFile:
         """A file that is read without options."""
         roles = dict.fromkeys((*COLUMNS, "periods", "static", "unit", "time_format"))
         return cls(path=path, separator=",", resolution=0.0, **roles)
+
+    def files(self) -> list[str]:
+        """All files that are read: those named, and those that stand beside a Parquet file."""
+        named = [name for name in (self.path, self.periods, self.static) if name is not None]
+        stem = self.path.removesuffix(".parquet")
+        beside = [] if stem == self.path else [f"{stem}.{part}.parquet" for part in ("periods", "static")]
+        return [*named, *beside]
 
     def read(self) -> EventLog:
         """The log in the file."""

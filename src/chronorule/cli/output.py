@@ -10,7 +10,7 @@ import textwrap
 import uuid
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -37,24 +37,56 @@ def encodable(text: str, stream: TextIO) -> str:
 
 def say(text: str = "") -> None:
     """Write a result to standard output."""
-    click.echo(encodable(text, sys.stdout))
+    try:
+        click.echo(encodable(text, sys.stdout))
+    except BrokenPipeError:  # the reader has seen enough
+        raise
+    except OSError as problem:
+        lead_nowhere(sys.stdout)
+        raise DataError(
+            f"Standard output cannot be written ({problem.strerror}), so not all was printed; send it where there is "
+            "room. Files that were saved before are whole."
+        ) from None
+
+
+def lead_nowhere(stream: TextIO) -> None:
+    """Let what a dead stream still holds, and what will be written to it, be lost, rather than fail at the exit."""
+    with suppress(OSError, ValueError):  # a stream in memory is no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def is_watched() -> bool:
+    """Whether standard error is there, and a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def say_aside(text: str) -> None:
-    """Write what is no result to standard error; on a terminal in lines as wide as it is, elsewhere in one line."""
+    """Write what is no result to standard error; on a terminal in lines as wide as it is, elsewhere in one line.
+
+    Where standard error is gone or full nothing is said, since what is aside ends no work.
+    """
+    try:
+        _say_aside(text)
+    except OSError:
+        lead_nowhere(sys.stderr)
+
+
+def _say_aside(text: str) -> None:
     first, *pointing = encodable(text, sys.stderr).splitlines() or [""]
-    columns = _columns_of(sys.stderr)
+    columns = _columns()
     if columns is not None:
         first = textwrap.fill(first, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     click.echo("\n".join([first, *pointing]), err=True)
 
 
-def _columns_of(stream: TextIO) -> int | None:
-    """Width of the terminal that a stream writes to; None where it is none."""
-    if not stream.isatty():
+def _columns() -> int | None:
+    """Width of the terminal that standard error is; None where it is none."""
+    if not is_watched():
         return None
     try:
-        return os.get_terminal_size(stream.fileno()).columns or COLUMNS
+        return os.get_terminal_size(sys.stderr.fileno()).columns or COLUMNS
     except OSError:
         return COLUMNS
 
@@ -89,7 +121,7 @@ def listed(what: str, words: Sequence[str]) -> str:
 
 def say_json(value: Any) -> None:
     """Write a result as JSON; what is not known or without bound is null."""
-    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
+    say(json.dumps(_finite(value), indent=2, allow_nan=False))
 
 
 def _finite(value: Any) -> Any:
@@ -102,21 +134,29 @@ def _finite(value: Any) -> Any:
 
 def check_writable(path: Path) -> None:
     """Refuse a file that could not be written, before the work whose result it is to hold."""
-    folder = path.parent
+    folder = _place(path).parent
     if path.is_dir():
         raise DataError(f'"{path}" is a directory; name a file in it.')
+    if path.exists() and not path.is_file():
+        raise DataError(f'"{path}" is a device or a pipe, which a file cannot take the place of; name a plain file.')
     if not folder.is_dir():
         raise DataError(f'"{path}" cannot be written, since there is no folder "{folder}"; create it first.')
     if not os.access(folder, os.W_OK):
         raise DataError(f'"{path}" cannot be written, since this user may not write in "{folder}"; choose another.')
 
 
+def _place(path: Path) -> Path:
+    """Where a file is written: of a link, where it leads to, so that the link stays."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file under a temporary name, then rename it: what stood there stays until the new text is whole."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    place = _place(path)
+    part = place.with_name(f".{place.name}.{uuid.uuid4().hex}.part")
     try:
         part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(path)
+        part.replace(place)
     except OSError as problem:
         raise DataError(
             f'"{path}" cannot be written ({problem.strerror}); make room or choose another folder; '
@@ -129,7 +169,7 @@ def write_text(path: Path, text: str) -> None:
 @contextmanager
 def progress(what: str) -> Iterator[None]:
     """Say on a terminal what is being waited for, and take it away when it is done; nothing where nobody watches."""
-    if not sys.stderr.isatty():
+    if not is_watched():
         yield
         return
     from rich.console import Console

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from chronorule.errors import DataError
 
-JOURNAL, REPORT, RECORDS = "journal.jsonl", "report.html", "report.json"
+JOURNAL, REPORT, RECORDS, SOURCE = "journal.jsonl", "report.html", "report.json", "events.json"
 
 
 def folders_of(heads: Sequence[str], out: Path | None) -> list[Path | None]:
@@ -35,6 +35,8 @@ def prepare(folder: Path | None, fresh: bool = False) -> None:
     journal = folder / JOURNAL
     if journal.is_dir():
         raise DataError(f'"{journal}" is a directory, where the journal should be; choose another folder with --out.')
+    if journal.exists() and not journal.is_file():
+        raise DataError(f'"{journal}" is no plain file, where the journal should be; choose another folder with --out.')
     if fresh:
         journal.unlink(missing_ok=True)
 
@@ -50,3 +52,31 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise DataError(f'"{folder}" cannot be a folder ({problem.strerror}); choose another with --out.') from None
+
+
+def refuse_overwriting(file: Path, inputs: Iterable[str], option: str) -> None:
+    """Refuse a file for output, named by an option or implied, that the command reads or a saved model is made of."""
+    if any(_same(file, name) for name in inputs):
+        raise DataError(
+            f'"{file}" is read by this command, and writing there would destroy it; name another file with {option}.'
+        )
+    if any(_same(file, part) for part in _parts_of_model(Path(os.path.realpath(file)).parent)):
+        raise DataError(
+            f'"{file}" is a part of a saved model, and writing there would destroy it; name another file with {option}.'
+        )
+
+
+def _parts_of_model(folder: Path) -> list[Path]:
+    """What a model in the folder is made of, there or not; nothing where no model is."""
+    from chronorule.model.store import MANIFEST, RULES
+
+    always = [folder / name for name in (RULES, MANIFEST, JOURNAL, SOURCE)]
+    return [*always, *folder.glob("rules.edited*.toml")] if any(map(os.path.exists, always[:3])) else []
+
+
+def _same(one: str | Path, other: str | Path) -> bool:
+    """Whether two names lead to one file, which need not exist."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -9,8 +10,8 @@ import click
 import chronorule
 from chronorule.cli.options import OUTPUT, Command, EventFile, option, reads_events_if_named
 from chronorule.cli.output import check_writable, names_in, progress, say, written
-from chronorule.cli.places import REPORT
-from chronorule.cli.source import recall, shows_entities
+from chronorule.cli.places import REPORT, refuse_overwriting
+from chronorule.cli.source import recall, remembered, shows_entities
 
 
 @click.command(cls=Command)
@@ -59,11 +60,13 @@ def report(
     """
     page = model / REPORT if out is None else out
     told = page.with_suffix(".json") if records is None else records
-    if page == told:
+    if os.path.realpath(page) == os.path.realpath(told):
         raise click.UsageError("--out and --json name the same file; give each its own.")
     learned = chronorule.load(model)
-    for file in (page, told):
+    inputs = (remembered(model) if events is None else events).files()
+    for file, named in ((page, "--out"), (told, "--json")):
         check_writable(file)
+        refuse_overwriting(file, inputs, named)
     shown = shows_entities(model) if entities is None else entities
     log = recall(model) if events is None else events.read()
     before = {file: names_in(file.parent) for file in (page, told)}

@@ -17,6 +17,7 @@ from chronorule.cli.options import (
     Command,
     EventFile,
     HeadChoice,
+    Number,
     chooses_head,
     kernel_text,
     numbers,
@@ -24,7 +25,7 @@ from chronorule.cli.options import (
     reads_events,
 )
 from chronorule.cli.output import check_writable, names_in, progress, say, say_aside, say_json, write_text, written
-from chronorule.cli.places import prepare
+from chronorule.cli.places import prepare, refuse_overwriting
 from chronorule.errors import DataError, RuleError, RuleSyntaxError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ HETEROGENEITIES = ("gamma", "none", "entity")
 )
 @option(
     "--penalty",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=0.0,
     show_default=True,
     metavar="NUMBER",
@@ -120,8 +121,11 @@ def reweigh(
       chronorule reweigh lowurine events.parquet --out lowurine
     """
     edited = chronorule.load(rules) if is_model(rules) else None
-    if out is not None:
-        check_writable(out) if edited is None else prepare(out)
+    if out is not None and edited is not None:
+        prepare(out)
+    elif out is not None:
+        check_writable(out)
+        refuse_overwriting(out, [rules, *events.files()], "--out")
     if edited is None:
         text, given = read_rules(rules)
         head = choice.head(otherwise=the_head(given))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from chronorule.cli.options import EventFile
 from chronorule.cli.output import write_text
+from chronorule.cli.places import SOURCE
 from chronorule.errors import DataError
 
 if TYPE_CHECKING:
     from chronorule import EventLog
 
-SOURCE = "events.json"
 FORMAT = 1
 FILES = ("path", "periods", "static")
 
@@ -36,18 +36,30 @@ def remember(folder: Path, events: EventFile, log: EventLog, entities: bool = Tr
 
 def recall(folder: Path) -> EventLog:
     """The log that the model in a folder was made from; refused where it is unknown, gone or no longer the same."""
-    file = folder / SOURCE
-    advice = f"name the events: chronorule report {folder} EVENTS."
-    record = _record(file, advice)
-    told = {field.name: record[field.name] for field in fields(EventFile)}
-    places = {name: os.path.normpath(folder / told[name]) for name in FILES if told[name] is not None}
-    events = EventFile(**{**told, **places})
+    advice = _advice(folder)
+    record = _record(folder / SOURCE, advice)
+    events = _events(folder, record)
     if not Path(events.path).exists():
         raise DataError(f'The events of the model are not at "{events.path}" any more; {advice}')
     log = events.read()
     if log.fingerprint != record["fingerprint"]:
         raise DataError(f'"{events.path}" has changed since the model was made from it; if it is to be shown, {advice}')
     return log
+
+
+def remembered(folder: Path) -> EventFile:
+    """The file that the events of the model in a folder came from, whatever became of it."""
+    return _events(folder, _record(folder / SOURCE, _advice(folder)))
+
+
+def _events(folder: Path, record: dict[str, Any]) -> EventFile:
+    told = {field.name: record[field.name] for field in fields(EventFile)}
+    places = {name: os.path.normpath(folder / told[name]) for name in FILES if told[name] is not None}
+    return EventFile(**{**told, **places})
+
+
+def _advice(folder: Path) -> str:
+    return f"name the events: chronorule report {folder} EVENTS."
 
 
 def shows_entities(folder: Path) -> bool:

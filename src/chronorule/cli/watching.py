@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from chronorule import execution
-from chronorule.cli.output import aside_between, encodable, say_aside
+from chronorule.cli.output import aside_between, encodable, is_watched, say_aside
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,7 +39,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
     """A question whether Ctrl-C was pressed, for learning to ask; the second Ctrl-C ends everything at once."""
 
     def say_it() -> None:
-        if not sys.stderr.isatty():  # the live table says it itself
+        if not is_watched():  # the live table says it itself
             say_aside(STOPPING)
 
     def end_at_once() -> NoReturn:
@@ -62,7 +62,7 @@ def watching(quiet: bool, stopping: Callable[[], bool]) -> Iterator[Watch | None
     """What learning tells its progress to."""
     if quiet:
         yield None
-    elif sys.stderr.isatty():
+    elif is_watched():
         with _live(stopping) as watch:
             yield watch
     else:

@@ -173,10 +173,8 @@ def _vocabulary(
     names = set(static_names) | set(events.event.names)
     if predicates is None:
         return tuple(sorted(names)), static_names
-    vocabulary = tuple(predicates)
-    if len(set(vocabulary)) < len(vocabulary) or not all(
-        isinstance(name, str) and as_name(name) for name in vocabulary
-    ):
+    vocabulary = tuple(predicates) if isinstance(predicates, Iterable) and not isinstance(predicates, str) else ("",)
+    if not all(isinstance(name, str) and as_name(name) for name in vocabulary) or len({*vocabulary}) < len(vocabulary):
         raise DataError(
             "The vocabulary given as predicates names one twice or holds what is no name; list each once, as text."
         )

@@ -179,13 +179,16 @@ class EventLog:
     @staticmethod
     def concat(logs: Iterable[EventLog]) -> EventLog:
         """Join logs of different entities; vocabularies are united, unit and resolution must agree."""
-        return combine.concat(list(logs))
+        if not isinstance(logs, Iterable):
+            raise DataError(f"concat joins a list of logs, but was given {logs!r}; write concat([one, other]).")
+        return combine.concat([checked_log(log, "What concat is to join") for log in logs])
 
     def relate(self, name: str, edges: relation.Edges) -> EventLog:
         """Give each entity its neighbours' events as predicates "name:predicate".
 
-        edges: pairs (entity, neighbour) as a list, an array [edges, 2], a table of two columns, or a tuple of two
-        columns. A pair says only that the first sees the second; give both directions where it is mutual.
+        edges: pairs (entity, neighbour) as a list, an array [edges, 2], a tuple of two columns, or a dictionary or data
+        frame with columns of these names (two of other names count in this order); `read_edges` reads a file. A pair
+        says only that the first sees the second; give both directions where it is mutual.
         """
         return relation.relate(self, name, edges)
 
@@ -212,3 +215,10 @@ class EventLog:
             f"EventLog({self.n_entities:,} entities, {self.n_events:,} events, "
             f"{self.n_predicates:,} predicates, unit={self.unit!r})"
         )
+
+
+def checked_log(log: object, what: str) -> EventLog:
+    """A log as it is; anything else is refused, and `what` says where it was given."""
+    if not isinstance(log, EventLog):
+        raise DataError(f"{what} is of type {type(log).__name__}, not an EventLog; read_events makes one of a table.")
+    return log

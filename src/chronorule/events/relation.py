@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,7 +19,7 @@ from chronorule.kernels.sorting import RUN, sort_events
 if TYPE_CHECKING:
     from chronorule.events.log import EventLog
 
-Edges: TypeAlias = Any  # pairs, an array [edges, 2], a tuple of two columns, a mapping or data frame of two columns
+Edges: TypeAlias = Any  # pairs, an array [edges, 2], a tuple of two columns, a mapping or data frame of columns
 
 
 def relate(log: EventLog, name: str, edges: Edges) -> EventLog:
@@ -63,7 +64,8 @@ def relate(log: EventLog, name: str, edges: Edges) -> EventLog:
 
 def _pairs(log: EventLog, name: str, edges: Edges) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Positions of entity and neighbour of each distinct edge."""
-    left, right = (encode(column, f"{name} entity") for column in _two_columns(name, edges))
+    entities, neighbours = _two_columns(name, edges)
+    left, right = encode(entities, f"{name} entity"), encode(neighbours, f"{name} neighbour")
     if left.codes.size != right.codes.size:
         raise DataError(f'The two columns of relation "{name}" differ in length; give one pair a row.')
     known = set(log.entities)
@@ -86,28 +88,57 @@ def _pairs(log: EventLog, name: str, edges: Edges) -> tuple[NDArray[np.int64], N
 
 def _two_columns(name: str, edges: Edges) -> tuple[Iterable[Any], Iterable[Any]]:
     """Take apart what a person calls a table of pairs."""
-    if hasattr(edges, "to_pydict"):  # pyarrow
-        edges = edges.to_pydict()
-    if isinstance(edges, Mapping):
-        columns = list(edges.values())
-        if len(columns) == 2:
-            return columns[0], columns[1]
-    elif hasattr(edges, "columns") and hasattr(edges, "to_numpy"):  # pandas, polars
-        names = list(edges.columns)
-        if len(names) == 2:
-            return edges[names[0]].to_numpy(), edges[names[1]].to_numpy()
-    elif isinstance(edges, np.ndarray):
+    table = _by_name(edges)
+    if table is not None:
+        chosen = _choose(list(table))
+        if chosen is not None:
+            return table[chosen[0]], table[chosen[1]]
+        raise DataError(
+            f'The table of relation "{name}" does not say which of its columns is the entity and which the neighbour '
+            f"(it has {shorten(map(str, table)) or 'none'}); name these two entity and neighbour."
+        )
+    if isinstance(edges, str | os.PathLike) or hasattr(edges, "__arrow_c_stream__"):
+        raise DataError(
+            f'The edges of relation "{name}" stand in a table that must be read first; pass what '
+            "chronorule.read_edges makes of it."
+        )
+    if isinstance(edges, np.ndarray):
         if edges.size == 0:
             return [], []
         if edges.ndim == 2 and edges.shape[1] == 2:
             return edges[:, 0], edges[:, 1]
     elif isinstance(edges, tuple) and len(edges) == 2 and all(isinstance(c, list | np.ndarray) for c in edges):
         return edges[0], edges[1]
-    elif isinstance(edges, Iterable) and not isinstance(edges, str):
+    elif isinstance(edges, Iterable):
         pairs = list(edges)
         if all(isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2 for pair in pairs):
             return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     raise DataError(
         f'The edges of relation "{name}" are no table of two columns (entity, neighbour); pass a list of pairs, '
-        "an array of shape [edges, 2], or a data frame with exactly these two columns."
+        "an array of shape [edges, 2], or a data frame with these two columns."
     )
+
+
+def _by_name(edges: Edges) -> Mapping[str, Any] | None:
+    """The columns of a dictionary or data frame, whose library need not be known; None for anything else."""
+    if isinstance(edges, Mapping):
+        return edges
+    if callable(getattr(edges, "collect", None)):  # a lazy frame of polars
+        edges = edges.collect()
+    for whole in ("to_pydict", "fetchnumpy"):  # pyarrow, duckdb
+        if hasattr(edges, whole):
+            columns: Mapping[str, Any] = getattr(edges, whole)()
+            return columns
+    if hasattr(edges, "columns") and hasattr(edges, "to_numpy"):  # pandas, polars
+        return {column: edges[column].to_numpy() for column in edges.columns}
+    return None
+
+
+def _choose(names: list[Any]) -> tuple[Any, Any] | None:
+    """The columns of entity and neighbour: by these names, of two one of which has its name, or else in this order."""
+    if "entity" in names and "neighbour" in names:
+        return "entity", "neighbour"
+    if len(names) != 2:
+        return None
+    turned = names[0] == "neighbour" or names[1] == "entity"
+    return (names[1], names[0]) if turned else (names[0], names[1])

@@ -125,8 +125,9 @@ def encode(values: Iterable[Any], what: str, locate: Locate = by_row) -> Coded:
         )
     if array is not None and array.dtype.kind in "iu" and not isinstance(array, np.ma.MaskedArray):
         return _encode_whole_numbers(array)
-    if isinstance(values, str | bytes):
-        raise DataError(f"The column of {what} names is one text ({values!r}); pass a list with a name for each row.")
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        kind = "text" if isinstance(values, str | bytes) else "value"
+        raise DataError(f"The column of {what} names is one {kind} ({values!r}); pass a list with a name for each row.")
     items: list[Any] = array.tolist() if array is not None else list(values)
     table: dict[Any, int] = {}
     try:

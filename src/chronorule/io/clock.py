@@ -19,18 +19,39 @@ from chronorule.events.tables import Locate, agree, floats
 from chronorule.events.units import MICROSECONDS, unit_name
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
-STAMP = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?(?P<zone>Z|[+-]\d\d(:?\d\d)?)?)?")
+ZONE = r"((?:Z|[+-]\d\d(?::?\d\d)?)?)"
+STAMP = re.compile(
+    rf"\d{{4}}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{{1,9}})?)?)?{ZONE})?"
+    rf"|\d{{8}}T\d\d(\d\d(\d\d(\.\d{{1,9}})?)?)?{ZONE}"  # what ISO 8601 calls basic; 20200102 is a number
+)
+BASIC = tuple(  # of hours, minutes and seconds: what is found, and the same with marks between its parts
+    (rf"^(\d{{4}})(\d\d)(\d\d)T{clock}{ZONE}$", rf"\1-\2-\3T{marked}")
+    for clock, marked in (
+        (r"(\d\d)", r"\4\5"),
+        (r"(\d\d)(\d\d)", r"\4:\5\6"),
+        (r"(\d\d)(\d\d)(\d\d(?:\.\d{1,9})?)", r"\4:\5:\6\7"),
+    )
+)
 CLOCK = re.compile(
     r"(?:(?P<days>[+-]?\d+) days?(?:,? )?(?=[+-]?\d|$))?"
-    r"(?:(?P<sign>[+-])?(?P<hours>\d+):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d)(?:\.(?P<fraction>\d{1,9}))?)?)?"
+    r"(?:(?P<sign>[+-])?(?P<hours>\d+):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d)(?:\.(?P<seconds_decimals>\d{1,9}))?)?)?"
 )
+
+
+def _count_of(unit: str, most: str = "") -> str:
+    """So many of a unit, with at `most` so many decimals where nothing follows it, as ISO 8601 has it."""
+    mark = unit[0].upper()
+    return rf"(?:(?P<{unit}>\d+)(?:[.,](?P<{unit}_decimals>\d{{1,{most}}})(?={mark}\Z))?{mark})?"
+
+
 ISO_DURATION = re.compile(
-    r"(?P<sign>[+-])?P(?=\d|T\d)(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?"
-    r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)(?:[.,](?P<fraction>\d{1,9}))?S)?)?"
+    rf"(?P<sign>[+-])?P(?=\d|T\d){_count_of('weeks')}{_count_of('days')}"
+    rf"(?:T{_count_of('hours')}{_count_of('minutes')}{_count_of('seconds', most='9')})?"
 )
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 DAY = 86_400
 WEEK = 7 * DAY
+SECONDS = {"weeks": WEEK, "days": DAY, "hours": 3600, "minutes": 60, "seconds": 1}
 CHUNK = 10_000  # rows that are searched one by one for what could not be read
 YEARS_1_TO_9999 = (-62_135_596_800, 253_402_300_799)  # in seconds since 1970
 FIELDS = {
@@ -76,6 +97,8 @@ class Times:
 
 def read_times(column: pa.ChunkedArray, name: str, locate: Locate, time_format: str | None = None) -> Times:
     """Recognise what kind of times a column holds; `name` is the column, for messages."""
+    if time_format is not None and not isinstance(time_format, str):
+        raise OptionError(f"time_format={time_format!r} is no format; give text with signs such as '%d.%m.%Y %H:%M'.")
     times = replace(_recognise(column, name, locate, time_format), name=name)
     if times.kind == "timestamp" and times.values.size:
         first, last = (bound * times.per_second for bound in YEARS_1_TO_9999)
@@ -168,7 +191,7 @@ def _from_text(column: pa.ChunkedArray, name: str, locate: Locate, time_format: 
     if NUMBER.fullmatch(first):
         return _converted(column, name, locate, "number", NUMBER, _numbers)
     if STAMP.fullmatch(first):
-        return _converted(column, name, locate, "timestamp", STAMP, lambda part: _stamps(part, name, locate))
+        return _converted(column, name, locate, "timestamp", STAMP, partial(_stamps, name=name, locate=locate))
     for pattern in (CLOCK, ISO_DURATION):
         if first and pattern.fullmatch(first):
             convert = partial(_durations, name=name, locate=locate, pattern=pattern)
@@ -252,6 +275,16 @@ def _numbers(column: pa.ChunkedArray) -> Times:
 
 
 def _stamps(column: pa.ChunkedArray, name: str, locate: Locate) -> Times:
+    try:
+        return _with_marks(column, name, locate)
+    except pa.ArrowInvalid:
+        for found, marked in BASIC:
+            column = compute.replace_substring_regex(column, found, marked)
+        return _with_marks(column, name, locate)
+
+
+def _with_marks(column: pa.ChunkedArray, name: str, locate: Locate) -> Times:
+    """Timestamps whose date and clock are parted by marks, which the reader of Arrow asks for."""
     zoned = compute.match_substring_regex(column, r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$").to_numpy(zero_copy_only=False)
     count = int(zoned.sum())
     if 0 < count < zoned.size:
@@ -290,9 +323,8 @@ def _durations(column: pa.ChunkedArray, name: str, locate: Locate, pattern: re.P
             return unfit
         part = {key: value for key, value in match.groupdict().items() if value is not None}
         sign = -1 if part.get("sign") == "-" else 1
-        time = int(part.get("hours", 0)) * 3600 + int(part.get("minutes", 0)) * 60 + int(part.get("seconds", 0))
-        clock = time * 10**9 + int(part.get("fraction", "0").ljust(9, "0"))
-        days = (int(part.get("weeks", 0)) * 7 + int(part.get("days", 0))) * DAY * 10**9
+        clock = sum(_nanoseconds(part, unit) for unit in ("hours", "minutes", "seconds"))
+        days = sum(_nanoseconds(part, unit) for unit in ("weeks", "days"))
         return sign * (days + clock) if pattern is ISO_DURATION else days + sign * clock
 
     ticks = _by_unique(column, nanoseconds)
@@ -300,6 +332,14 @@ def _durations(column: pa.ChunkedArray, name: str, locate: Locate, pattern: re.P
         row = int(np.argmax(ticks == unfit))
         raise _not_valid(column[row].as_py(), name, locate, row, "duration")
     return Times("duration", ticks, PER_SECOND["ns"])
+
+
+def _nanoseconds(part: Mapping[str, str], unit: str) -> int:
+    """What a duration has of one unit, decimals included, to the nearest nanosecond."""
+    decimals = part.get(f"{unit}_decimals", "")
+    scale: int = 10 ** len(decimals)
+    count = int(part.get(unit, "0") + decimals)
+    return (2 * count * SECONDS[unit] * 10**9 + scale) // (2 * scale)
 
 
 def _by_format(column: pa.ChunkedArray, name: str, locate: Locate, time_format: str) -> Times:
@@ -381,7 +421,8 @@ def place(columns: Mapping[str, Times], unit: str | None) -> tuple[dict[str, NDA
         zone = "+00:00" if True in zones else ""
         origin = f"{np.datetime64(day * DAY, 's')}{zone}"
     ends = [(int(end(times.values)), times.per_second) for times in filled for end in (np.min, np.max)]
-    wide = any(abs(end - day * DAY * per_second) > 2**53 for end, per_second in ends)
+    least = np.iinfo(np.int64).min  # of nanoseconds a moment in 1677, whose midnight is less
+    wide = any(abs(end - day * DAY * n) > 2**53 or day * DAY * n < least for end, n in ends)
     return {role: _in_unit(times, day, unit, wide) for role, times in columns.items()}, unit, origin
 
 

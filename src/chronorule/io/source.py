@@ -7,6 +7,7 @@ import gzip
 import itertools
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
@@ -23,6 +25,7 @@ from chronorule.events.tables import by_row, plural, shorten
 
 NAMES = pa.dictionary(pa.int32(), pa.string())
 BLOCK = 8 << 20  # bytes of CSV parsed at once: large enough that dictionaries of names are seldom joined
+LONGEST_LINE = 1 << 16  # bytes at the end in which the last line is looked for
 METADATA = b"chronorule"
 SEPARATORS = {",": '","', ";": '";"', "\t": r'"\t"', "|": '"|"', ":": '":"', " ": '" "'}
 
@@ -74,6 +77,8 @@ def open_source(source: Any, separator: str) -> Source:
 
 def as_path(name: str | os.PathLike[str]) -> Path:
     """The path of a file as a person names it."""
+    if not isinstance(name, str | os.PathLike):
+        raise DataError(f"{name!r} is no path of a file; give the path as text.")
     path = Path(os.fspath(name))
     if "\0" in str(path):
         raise DataError(f"The name {str(path)!r} holds a zero byte, which no file has in its name; correct it.")
@@ -157,10 +162,10 @@ class CsvSource:
 
     def read(self, columns: Sequence[str], texts: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         with reading(self.path):
-            source = pa.input_stream(str(self.path), compression="gzip") if self.zipped else str(self.path)
+            lines = Lines(pa.input_stream(str(self.path), compression="gzip" if self.zipped else None))
             try:
                 table = arrow_csv.read_csv(
-                    source,
+                    lines,
                     read_options=arrow_csv.ReadOptions(block_size=BLOCK),
                     parse_options=arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
                     convert_options=arrow_csv.ConvertOptions(
@@ -169,14 +174,41 @@ class CsvSource:
                 )
             except pa.ArrowInvalid as problem:
                 if self._has_rows():
+                    self._refuse_open_quotes(columns)
                     raise self._explain(problem) from None
                 return {name: pa.chunked_array([[]], pa.string()) for name in columns}
+            if lines.count > 1 + table.num_rows or lines.may_end_open:
+                self._refuse_open_quotes(columns)
             return {name: table.column(name) for name in columns}
 
     def _has_rows(self) -> bool:
         """Whether anything follows the column names; the fast reader calls it an error if not even a line end does."""
         with open_text(self.path, self.zipped) as file:
             return sum(1 for _ in itertools.islice(filter(str.strip, file), 2)) > 1
+
+    def _refuse_open_quotes(self, columns: Sequence[str]) -> None:
+        """Refuse a quotation mark that swallows rows: one never closed, or closed after what look like rows.
+
+        A name may have a line break, but none with separators after it; columns that are not read may hold any text.
+        """
+        places = [self.names.index(name) for name in columns]
+        like_rows = re.compile(rf"[\r\n].*{re.escape(self.separator)}", re.DOTALL)
+        with open_text(self.path, self.zipped) as file:
+            for first, lines, record in records_of(file, self.separator):
+                if record is None or is_open(lines, self.separator):
+                    raise DataError(
+                        f"Line {first} of {self.label} has a quotation mark that is never closed, so that the rows "
+                        "after it would be part of one field; close the mark in its line, or remove it."
+                    )
+                swallowing = [
+                    self.names[k] for k in places if len(lines) > 1 and k < len(record) and like_rows.search(record[k])
+                ]
+                if swallowing and first > 1:
+                    raise DataError(
+                        f"Line {first} of {self.label} has a quotation mark that is closed in line "
+                        f"{first + len(lines) - 1} only, so that the rows between would be part of one field of column "
+                        f'"{swallowing[0]}"; close the mark in its line, or remove it.'
+                    )
 
     def _explain(self, problem: pa.ArrowInvalid) -> DataError:
         """Find the line at fault, which the fast reader does not always know."""
@@ -209,6 +241,67 @@ class CsvSource:
                     break
                 line = records.line_num
         return f"in line {line + 1} of {self.label}"
+
+
+class Lines:
+    """A stream of bytes that counts the lines it hands on; the fast reader does not say how many it took."""
+
+    def __init__(self, stream: pa.NativeFile) -> None:
+        self.stream, self.count = stream, 0
+        self.last = b""  # the last line that is not empty, as far as it lies in one block
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, none at the end."""
+        block: bytes = self.stream.read(size)
+        if self.last[-1:] not in (b"", b"\n") and not block:
+            self.count += 1  # no line end after the last line
+        self.count += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
+        self.last = block[-LONGEST_LINE:] or self.last
+        return block
+
+    @property
+    def closed(self) -> bool:
+        """Whether there is no more to read."""
+        return bool(self.stream.closed)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.stream.close()
+
+    @property
+    def may_end_open(self) -> bool:
+        """Whether the last line may open a quotation mark that it does not close."""
+        return self.last.rstrip(b"\r\n").rpartition(b"\n")[2].count(b'"') % 2 == 1
+
+
+def records_of(file: IO[str], separator: str) -> Iterator[tuple[int, list[str], list[str] | None]]:
+    """The number of the first line, the lines and the fields of each record; no fields if one is too long to read."""
+    lines: list[str] = []
+
+    def kept() -> Iterator[str]:
+        for line in file:
+            lines.append(line)
+            yield line
+
+    records, first = csv.reader(kept(), delimiter=separator), 1
+    try:
+        for record in records:
+            yield first, lines, record
+            first += len(lines)
+            lines.clear()
+    except csv.Error:
+        yield first, lines, None
+
+
+def is_open(lines: Sequence[str], separator: str) -> bool:
+    """Whether the lines of a record end within a quoted field."""
+    if len(lines) == 1 and lines[0].count('"') % 2 == 0:
+        return False
+    try:
+        list(csv.reader(lines, delimiter=separator, strict=True))
+    except csv.Error as problem:
+        return "end of data" in str(problem)
+    return False
 
 
 @contextmanager
@@ -280,8 +373,14 @@ class ArrowSource:
         return by_row(row)
 
 
+FIXED = ("start", "stop", "predicate")  # columns that no option names
+
+
 def choose_columns(source: Source, wanted: Mapping[str, str | None], what: str) -> dict[str, str]:
     """The column for each role: the one named by the option, else one called like the role."""
+    for role, name in wanted.items():
+        if name is not None and not isinstance(name, str):
+            raise OptionError(f"{role}={name!r} names no column; give its name as text.")
     chosen = {role: role if name is None else name for role, name in wanted.items()}
     missing = {role: name for role, name in chosen.items() if name not in source.names}
     if missing:
@@ -306,5 +405,8 @@ def _missing_columns(source: Source, missing: Mapping[str, str], what: str) -> s
             return (
                 f"{lacks}; its columns seem to be parted by {SEPARATORS[likely]}: pass separator={SEPARATORS[likely]}."
             )
-    options = ", ".join(f'{role}="..."' for role in missing)
-    return f"{lacks}; name the {'column' if len(missing) == 1 else 'columns'} with {options}."
+    options = [f'{role}="..."' for role in missing if role not in FIXED]
+    named = [f"name the {'column' if len(options) == 1 else 'columns'} with {', '.join(options)}"] if options else []
+    fixed = [role for role in missing if role in FIXED]
+    called = [f"call what is meant {shorten(fixed)} in the table itself"] if fixed else []
+    return f"{lacks}; {', and '.join([*named, *called])}."

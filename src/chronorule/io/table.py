@@ -1,4 +1,4 @@
-"""`read_events`: a log from a table of events, and tables of periods and static predicates beside it."""
+"""`read_events`: a log from a table of events, and tables of periods, static predicates and edges beside it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from chronorule.io.clock import Times, place, read_times
 from chronorule.io.source import ParquetSource, Source, choose_columns, companion, open_source
 from chronorule.io.write import write_events
 
-__all__ = ["read_events", "write_events"]
+__all__ = ["read_edges", "read_events", "write_events"]
 
 
 def read_events(
@@ -91,6 +91,19 @@ def read_events(
         notes=LogNotes(origin=noted.notes.origin or origin),
     )
     return noted.restore(log, own_periods)
+
+
+def read_edges(
+    source: Any, entity: str | None = None, neighbour: str | None = None, separator: str = ","
+) -> tuple[list[str], list[str]]:
+    """Read the pairs (entity, neighbour) that `EventLog.relate` takes from any table that `read_events` reads.
+
+    entity, neighbour: the columns, by default of these names. The result has one list for each.
+    """
+    table = open_source(source, separator)
+    names, _ = _read(table, choose_columns(table, {"entity": entity, "neighbour": neighbour}, "edges"), (), None)
+    left, right = ([column.names[code] for code in column.codes.tolist()] for column in names.values())
+    return left, right
 
 
 def _role(role: str, column: str | None) -> dict[str, str | None]:

@@ -17,7 +17,7 @@ import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from chronorule.errors import DataError
-from chronorule.events.log import EventLog
+from chronorule.events.log import EventLog, checked_log
 from chronorule.io.source import METADATA, as_path, companion, one_line, quoted, stem_and_suffix
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
@@ -30,6 +30,7 @@ def write_events(log: EventLog, path: str | os.PathLike[str]) -> list[Path]:
     resolution, vocabulary, groups and origin travel inside the Parquet file, and `read_events` finds all of them.
     CSV holds the tables alone: name the files beside it, unit and resolution when reading. Returns the files written.
     """
+    checked_log(log, "log")
     path = as_path(path)
     _, suffix = stem_and_suffix(path)
     if suffix not in SUFFIXES:
@@ -91,10 +92,11 @@ def _write_all(tables: Mapping[Path, pa.Table], suffix: str) -> None:
     written: dict[Path, Path] = {}
     try:
         for path, table in tables.items():
-            written[path] = path.with_name(f".{uuid.uuid4().hex}.part")  # short: names may be as long as can be
-            _write(table, written[path], suffix)
-        for path, part in written.items():
-            part.replace(path)
+            place = Path(os.path.realpath(path)) if path.is_symlink() else path  # a link stays, and leads to the new
+            written[place] = place.with_name(f".{uuid.uuid4().hex}.part")  # short: names may be as long as can be
+            _write(table, written[place], suffix)
+        for place, part in written.items():
+            part.replace(place)
     except (OSError, pa.ArrowException) as problem:
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else one_line(problem)
         raise DataError(

@@ -152,6 +152,20 @@ def order_steps(
 
 
 @compiled
+def next_places(events: Events, instant_offsets: Int64, width: int) -> Int32:
+    """For every instant the next one of its entity that holds each predicate, or -1: [instants, width]."""
+    places = np.full((instant_offsets[-1], width), -1, np.int32)
+    for c in range(instant_offsets.shape[0] - 1):
+        e = events.offsets[c + 1] - 1
+        for s in range(instant_offsets[c + 1] - 2, instant_offsets[c] - 1, -1):
+            places[s] = places[s + 1]
+            while e >= events.offsets[c] and events.instants[e] == s + 1:
+                places[s, events.columns[e]] = s + 1
+                e -= 1
+    return places
+
+
+@compiled
 def _class_place(events: Events, c: int, after: int, columns: Int32, first: int, last: int) -> int:
     """The first instant of entity c later than `after` that holds columns[first:last], or -1."""
     e = events.offsets[c]
@@ -181,6 +195,7 @@ def _class_place(events: Events, c: int, after: int, columns: Int32, first: int,
 @compiled
 def expand_orders(
     events: Events,
+    upcoming: Int32,
     ceilings: Ceilings,
     orders: Orders,
     steps: Steps,
@@ -201,6 +216,7 @@ def expand_orders(
     below that holds its member too can earn; for the child's own predicate, the child itself. Where a child completes
     at s, a rule with one more predicate u completes at s or at the next event of u, which is used where `tight` and
     just one more fits; else anywhere from s and the first event of u on. `again` says that predicates may repeat.
+    `upcoming` are the next places of predicates, or nothing where they would take too much memory.
     """
     longest = orders.columns.shape[1]
     n_intervals = ceilings.here.shape[1]
@@ -215,9 +231,12 @@ def expand_orders(
     wanted = np.empty(n_all, np.int64)  # the members of targets
     has_row = np.zeros(n_all, np.bool_)
     picks = np.empty(longest + 2, np.int64)
-    following = np.empty((width, longest + 1), np.int64)
+    following = np.empty((longest + 1, width), np.int64)  # of each class, and last of the origin: the next events
     starts = np.empty(longest + 2, np.int64)
     latest = np.empty(1 << longest, np.int64)
+    joined = np.empty(width, np.int64)
+    seen = np.empty(longest + 1, np.float64)
+    hoped = np.empty(longest + 1, np.float64)
     for r in range(begin, end):
         target = steps.target_offsets[r]
         n_targets = steps.target_offsets[r + 1] - target
@@ -232,8 +251,10 @@ def expand_orders(
                 wanted[n_wanted] = p
                 n_wanted += 1
         has_row[:] = False
+        joining = False
         for k in range(steps.row_offsets[r], steps.row_offsets[r + 1]):
             has_row[steps.predicates[k]] = True
+            joining = joining or (steps.foundations[k] < 0 and steps.predicates[k] < width)
         timed = orders.timed[r]
         classes = 0
         for k in range(timed):
@@ -251,22 +272,29 @@ def expand_orders(
                 for u in range(k):
                     if orders.below[r, k] >> u & 1:
                         after = max(after, picks[u])
-                picks[k] = _class_place(events, c, after, orders.columns[r], starts[k], starts[k + 1])
+                if upcoming.shape[0] > 0 and starts[k + 1] - starts[k] == 1:
+                    picks[k] = upcoming[after, orders.columns[r, starts[k]]]
+                else:
+                    picks[k] = _class_place(events, c, after, orders.columns[r], starts[k], starts[k + 1])
                 completion = max(completion, picks[k])
-            firsts[:] = -1
-            following[:, : classes + 1] = -1
+            picks[classes] = origin
+            for k in range(classes + 1):
+                for p in range(width):
+                    following[k, p] = upcoming[picks[k], p] if upcoming.shape[0] > 0 else -1
+            if upcoming.shape[0] == 0:
+                for e in range(events.offsets[c], events.offsets[c + 1]):
+                    p = events.columns[e]
+                    s = events.instants[e]
+                    if following[classes, p] < 0:
+                        following[classes, p] = s
+                    for k in range(classes):
+                        if following[k, p] < 0 and s > picks[k]:
+                            following[k, p] = s
+            for p in range(n_all):
+                firsts[p] = following[classes, p] if p < width else -1
             for m in range(events.static_offsets[c], events.static_offsets[c + 1]):
                 if events.static_columns[m] >= 0:
                     firsts[width + events.static_columns[m]] = origin
-            for e in range(events.offsets[c], events.offsets[c + 1]):
-                p = events.columns[e]
-                s = events.instants[e]
-                if firsts[p] < 0:
-                    firsts[p] = s
-                    following[p, classes] = s
-                for k in range(classes):
-                    if following[p, k] < 0 and s > picks[k]:
-                        following[p, k] = s
             # backwards from the entity's last event to the completion, what each target has from there on
             hopping[:] = False
             e = events.offsets[c + 1] - 1
@@ -316,6 +344,66 @@ def expand_orders(
                 for below in range(1 << u):
                     other = latest[below]
                     latest[below | 1 << u] = u if other == classes or picks[u] > picks[other] else other
+            # where the order completes once each predicate joins its last class, -1 for nowhere
+            for p in range(width if joining else 0):
+                joined[p] = -1
+            x = events.offsets[c]
+            finish = events.offsets[c + 1] if joining else x
+            while x < finish and events.instants[x] < picks[classes - 1]:  # there even the class alone is not
+                x += 1
+            while x < finish:
+                s = events.instants[x]
+                low = x
+                while x < finish and events.instants[x] == s:
+                    x += 1
+                every = x - low > timed - starts[classes - 1]
+                for m in range(starts[classes - 1], timed if every else 0):
+                    here = False
+                    for y in range(low, x):
+                        here = here or events.columns[y] == orders.columns[r, m]
+                    every = every and here
+                if every:
+                    for y in range(low, x):
+                        p = events.columns[y]
+                        if joined[p] < 0:
+                            joined[p] = s
+                            for u in range(classes - 1):
+                                joined[p] = max(joined[p], picks[u])
+            if n_targets == 0:
+                # nothing follows: heads alone. Children of one predicate stand together, and the latest of the classes
+                # before it says where they complete
+                k = steps.row_offsets[r]
+                last_row = steps.row_offsets[r + 1]
+                o = steps.sum_offsets[r]
+                while k < last_row:
+                    p = steps.predicates[k]
+                    if firsts[p] < 0:
+                        while k < last_row and steps.predicates[k] == p:
+                            k += 1
+                            o += 2
+                        continue
+                    if p >= width:
+                        seen[0] = ceilings.after[completion, 0]
+                        hoped[0] = ceilings.after[completion, 1]
+                        latest[0] = 0
+                    else:
+                        latest[0] = classes
+                        for u in range(classes + 1):
+                            pick = following[u, p]
+                            place = max(pick, completion)
+                            seen[u] = ceilings.after[place, 0] if pick >= 0 else 0.0
+                            hoped[u] = ceilings.after[place, 1] if pick >= 0 else 0.0
+                    while k < last_row and steps.predicates[k] == p:
+                        below = steps.foundations[k]
+                        if below >= 0:
+                            sums[o] += seen[latest[below]]
+                            sums[o + 1] += hoped[latest[below]]
+                        elif joined[p] >= 0:
+                            sums[o] += ceilings.after[joined[p], 0]
+                            sums[o + 1] += ceilings.after[joined[p], 1]
+                        k += 1
+                        o += 2
+                continue
             # the children
             for k in range(steps.row_offsets[r], steps.row_offsets[r + 1]):
                 p = steps.predicates[k]
@@ -327,7 +415,7 @@ def expand_orders(
                 if p < width:
                     below = steps.foundations[k]
                     if below >= 0:
-                        pick = following[p, latest[below]]
+                        pick = following[latest[below], p]
                         if pick < 0:
                             continue
                         if pick > completion:
@@ -336,7 +424,7 @@ def expand_orders(
                     else:
                         place = -1  # found below
                 if place < 0:
-                    place = _joined_completion(events, orders, r, c, origin, classes, starts, picks, p)
+                    place = joined[p]
                     if place < 0:
                         continue
                     sums[o] += ceilings.after[place, 0]
@@ -362,35 +450,6 @@ def expand_orders(
                 for t in range(own, own_end):
                     j = steps.intervals[target + t]
                     sums[o + 2 + t] += ceilings.here[place, j] if tight and not again else ceilings.later[place, j]
-
-
-@compiled
-def _joined_completion(
-    events: Events,
-    orders: Orders,
-    r: int,
-    c: int,
-    origin: int,
-    classes: int,
-    starts: Int64,
-    picks: Int64,
-    p: int,
-) -> int:
-    """Where an order completes first in entity c once predicate p joins its last class, or -1."""
-    k = classes - 1
-    after = origin
-    completion = origin
-    for u in range(k):
-        completion = max(completion, picks[u])
-        if orders.below[r, k] >> u & 1:
-            after = max(after, picks[u])
-    size = starts[k + 1] - starts[k]
-    wider = np.empty(size + 1, np.int32)
-    for m in range(size):
-        wider[m] = orders.columns[r, starts[k] + m]
-    wider[size] = p
-    place = _class_place(events, c, after, wider, 0, size + 1)
-    return -1 if place < 0 else max(completion, place)
 
 
 @compiled

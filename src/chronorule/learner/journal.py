@@ -186,11 +186,10 @@ def _state(record: Mapping[str, Any]) -> State:
         return tuple(parse_rule(text) for text in record[name])
 
     certificate = record["certificate"]
-    if record["next"] not in get_args(Next):
-        raise ValueError(record["next"])
+    steps = get_args(Next)
     return State(
         rules=rules("rules"),
-        next=record["next"],
+        next=steps[steps.index(record["next"])],
         visited=frozenset(frozenset(parse_rule(text) for text in texts) for texts in record["visited"]),
         rounds=tuple(_round(item) for item in record["rounds"]),
         added=rules("added"),

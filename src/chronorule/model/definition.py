@@ -26,6 +26,8 @@ from chronorule.model.records import Reader, shown
 from chronorule.rules import Rule
 
 FORMAT = 1
+LARGEST_LOG_RATE = 300.0  # rates within e^300 can be multiplied with each other and stay numbers
+LARGEST_VARIANCE = 1e100
 ADVICE = "correct it, or take back the last edit"
 _RULES_HEADER = re.compile(r"\s*\[\[\s*rules\s*\]\]")
 _RULE_LINE = re.compile(r"\s*rule\s*=")
@@ -80,26 +82,46 @@ def parse_definition(text: str, file: Path) -> Definition:
     reader = Reader(file, ADVICE, lenient=True)
     try:
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+    except (ValueError, RecursionError) as problem:
         what = "tables nested too deeply" if isinstance(problem, RecursionError) else str(problem)
+        if not isinstance(problem, tomllib.TOMLDecodeError | RecursionError):
+            what = "a number has more digits than can be read"
         raise ModelError(f'"{file}" is no TOML ({what}); {ADVICE}.') from None
-    check_format(document, reader)
+    check_format(document, reader, FORMAT)
     reader.check_names(document, {"format", "head", "feature", "base", "rules"}, {"rules"}, "the file")
     head: Head = reader.fields(Head, document["head"], "[head]")
     rules = _rules(document.get("rules", []), head, reader, text)
-    return Definition(head, _feature(document["feature"], reader), _base(document["base"], reader), rules)
+    definition = Definition(head, _feature(document["feature"], reader), _base(document["base"], reader), rules)
+    _refuse_unheard_of_rates(definition, reader)
+    return definition
 
 
-def check_format(document: Mapping[str, Any], reader: Reader) -> None:
-    """Refuse a file of another version before its fields are looked at."""
+def _refuse_unheard_of_rates(definition: Definition, reader: Reader) -> None:
+    """Refuse rates whose products with times and counts no machine holds; no fit comes near them."""
+    highest = max(definition.base.log_rate) + sum(item.weight for item in definition.rules if item.rule.sign > 0)
+    if highest > LARGEST_LOG_RATE:
+        reader.refuse(
+            f"log_rate and the weights reach {highest:.6g} together, a rate of e^{highest:.6g} that no machine can "
+            f"reckon with (it may be e^{LARGEST_LOG_RATE:g})"
+        )
+
+
+def check_format(document: Mapping[str, Any], reader: Reader, known: int) -> None:
+    """Refuse a file of another version than the one known before its fields are looked at."""
     version = document.get("format")
     if version is None:
-        reader.refuse("the line format = 1 is missing, so it may be no file of a chronorule model")
+        reader.refuse(f"the line format = {known} is missing, so it may be no file of a chronorule model")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        reader.refuse(f"format is {shown(version)}, but must be the number of a version, {FORMAT}")
-    if version > FORMAT:
+        reader.refuse(f"format is {shown(version)}, but must be the number of a version, {known}")
+    if version < known:
         raise ModelError(
-            f'"{reader.file}" has format {version}, but this chronorule reads up to format {FORMAT}; '
+            f'"{reader.file}" has format {version}, in which an older chronorule noted less of a model than format '
+            f"{known} does; learn the model again, or write its rules into a text file and weigh them with "
+            "chronorule reweigh."
+        )
+    if version > known:
+        raise ModelError(
+            f'"{reader.file}" has format {shown(version)}, but this chronorule reads up to format {known}; '
             "update chronorule to load the model."
         )
 
@@ -110,7 +132,8 @@ def _feature(table: Any, reader: Reader) -> Feature:
     if not isinstance(kernel, str):
         reader.refuse(f'[feature].kernel is {shown(kernel)}, but must be text such as "window(12)"')
     try:
-        return Feature(table.get("kind", "exists"), parse_kernel(kernel), table.get("span"))
+        span: float | None = reader.read(float | None, table.get("span"), "[feature].span")
+        return Feature(table.get("kind", "exists"), parse_kernel(kernel), span)
     except ChronoruleError as problem:
         raise ModelError(f'In "{reader.file}" [feature] cannot be used: {problem}') from None
 
@@ -128,6 +151,8 @@ def _base(table: Any, reader: Reader) -> Base:
         )
     if not (math.isfinite(base.variance) and base.variance >= 0):
         reader.refuse(f"[base].variance is {base.variance}, but must be a finite number of at least 0")
+    if base.variance > LARGEST_VARIANCE:
+        reader.refuse(f"[base].variance is {base.variance}, but must be at most {LARGEST_VARIANCE:g}")
     return base
 
 
@@ -145,6 +170,8 @@ def _rules(tables: Any, head: Head, reader: Reader, text: str) -> tuple[WrittenR
             raise RuleSyntaxError(message, problem.text, problem.column) from None
         if not math.isfinite(item.weight):
             reader.refuse(f"{where} has the weight {item.weight}, but a weight is a finite number")
+        if item.weight > LARGEST_LOG_RATE:
+            reader.refuse(f"{where} has the weight {item.weight}, but a weight is at most {LARGEST_LOG_RATE:g}")
         if item.weight < 0:
             reader.refuse(
                 f"{where} has the weight {item.weight}, but a weight is at least 0, and a rule that lowers the rate "

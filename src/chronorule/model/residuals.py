@@ -77,6 +77,8 @@ class Bursts:
         """Nats for a higher rate there: by chance e^(−evidence) at most."""
         if self.observed <= self.expected:
             return 0.0
+        if self.expected <= 0:  # so soon that the time between is lost in roundings of the times
+            return math.inf
         return self.observed * math.log(self.observed / self.expected) - self.observed + self.expected
 
     @property

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -264,3 +264,21 @@ class RuleModel(Alike):
         if self.notes:
             parts.append("\n".join(paragraph(f"note: {note}") for note in self.notes))
         return "\n\n".join(parts)
+
+
+class Learned(Protocol):
+    """What a fitted learner is to those who take a model."""
+
+    def model_of_one_head(self) -> RuleModel:
+        """The model that it learned; refused where there is none, or several."""
+
+
+def checked_model(model: object) -> RuleModel:
+    """A model as it is, of a fitted learner the one that it learned; anything else is refused."""
+    found = model.model_of_one_head() if hasattr(model, "model_of_one_head") else model
+    if not isinstance(found, RuleModel):
+        raise OptionError(
+            f"The model is of type {type(model).__name__}, not a RuleModel; give the model_ of a fitted RuleLearner, "
+            "or what reweigh or load returns."
+        )
+    return found

@@ -24,7 +24,6 @@ import numpy as np
 
 from chronorule.errors import ChronoruleError, ModelError
 from chronorule.model.definition import (
-    FORMAT,
     Base,
     Definition,
     WrittenRule,
@@ -39,8 +38,10 @@ from chronorule.model.rule_model import RuleModel
 from chronorule.model.weighted_rule import WeightedRule
 from chronorule.rules import Rule
 
+FORMAT = 2  # of the manifest; 1 had no entities and matches of a rule
 RULES, MANIFEST = "rules.toml", "manifest.json"
 COPY = "rules.edited.toml"
+MOST_DIGITS = 400  # of a whole number; no count comes near it, and none of more than 4,300 can be read
 # what is written here and by a report beside it is called so until it is whole
 PART = re.compile(r"\.((rules(\.edited(-\d+)?)?\.toml|manifest\.json)\.)?[0-9a-f]{32}\.part")
 EDITED = "edited by hand since it was fitted: "
@@ -73,9 +74,10 @@ def save(model: RuleModel, folder: str | os.PathLike[str]) -> None:
     }
     texts = {MANIFEST: json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n", RULES: rules}
     _check_that_it_reads_back(model, texts, place)
+    files = {name: _encoded(text) for name, text in texts.items()}
     if copy is not None:
-        texts = {_free_name(place): copy, **texts}
-    _put(place, texts)
+        files = {_free_name(place): copy, **files}
+    _put(place, files)
     _sweep(place)
 
 
@@ -101,8 +103,8 @@ def refuse_foreign(folder: Path) -> None:
             ) from problem
 
 
-def _standing(folder: Path, definition: Definition) -> tuple[str | None, str | None]:
-    """The `rules.toml` that stands in the folder, and again where it is to be kept; refuses what is not ours."""
+def _standing(folder: Path, definition: Definition) -> tuple[str | None, bytes | None]:
+    """The `rules.toml` that stands in the folder, and its bytes where they are to be kept; refuses what is not ours."""
     refuse_foreign(folder)
     rules = folder / RULES
     if not os.path.exists(rules):
@@ -111,10 +113,10 @@ def _standing(folder: Path, definition: Definition) -> tuple[str | None, str | N
         text = _text_of(rules)
         standing = parse_definition(text, rules)
     except ChronoruleError:
-        return None, _bytes_as_text(rules)
+        return None, rules.read_bytes()
     written = _manifest_if_ours(folder / MANIFEST)
     touched = written is None or written.get("rules_sha256") != hashlib.sha256(_encoded(text)).hexdigest()
-    return text, text if touched and standing != definition else None
+    return text, rules.read_bytes() if touched and standing != definition else None
 
 
 def _manifest_if_ours(manifest: Path) -> Mapping[str, Any] | None:
@@ -149,15 +151,15 @@ def _free_name(folder: Path) -> str:
     return name
 
 
-def _put(folder: Path, texts: Mapping[str, str]) -> None:
+def _put(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write all files under temporary names, then rename them in this order."""
     mark = uuid.uuid4().hex
-    parts = {name: folder / f".{name}.{mark}.part" for name in texts}
+    parts = {name: folder / f".{name}.{mark}.part" for name in files}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, part in parts.items():
             with part.open("xb") as file:
-                file.write(_encoded(texts[name]))
+                file.write(files[name])
                 file.flush()
                 os.fsync(file.fileno())
         for name, part in parts.items():
@@ -197,6 +199,8 @@ def _encoded(text: str) -> bytes:
 
 def load(folder: str | os.PathLike[str]) -> RuleModel:
     """The model saved in the folder, with the edits that a person made in its `rules.toml`, which a note tells."""
+    if not isinstance(folder, str | os.PathLike):
+        raise ModelError(f"A model is loaded from a folder, not from {type(folder).__name__}; give the name of one.")
     place = Path(folder)
     if not os.path.isdir(place):
         _refuse_no_folder(place)
@@ -216,8 +220,13 @@ def parse_manifest(text: str, file: Path) -> RuleModel:
             reader.refuse(f"the number {shown(digits)} is too large")
         return float(digits)
 
+    def whole(digits: str) -> int:
+        if len(digits) > MOST_DIGITS:
+            reader.refuse(f"the number {shown(digits)} is too large")
+        return int(digits)
+
     try:
-        document = json.loads(text, parse_constant=no_number, parse_float=number)
+        document = json.loads(text, parse_constant=no_number, parse_float=number, parse_int=whole)
     except (ValueError, RecursionError) as problem:
         if isinstance(problem, ModelError):
             raise
@@ -225,7 +234,7 @@ def parse_manifest(text: str, file: Path) -> RuleModel:
         raise ModelError(f'"{file}" is no JSON ({what}); {ADVICE}.') from None
     if not isinstance(document, dict):
         reader.refuse("there is no object of names and values")
-    check_format(document, reader)
+    check_format(document, reader, FORMAT)
     about = {"format", "written_by", "rules_sha256"}
     model: RuleModel = reader.fields(RuleModel, {k: v for k, v in document.items() if k not in about}, "the model")
     return model
@@ -329,11 +338,6 @@ def _text_of(file: Path) -> str:
         raise ModelError(f'"{file}" is no UTF-8 text; save it as UTF-8 again.') from None
     except OSError as problem:
         raise ModelError(f'"{file}" cannot be read ({problem.strerror}); check its permissions.') from None
-
-
-def _bytes_as_text(file: Path) -> str:
-    """Whatever a person left there, for a copy."""
-    return file.read_bytes().decode("utf-8", "replace")
 
 
 def _refuse_no_folder(place: Path) -> NoReturn:

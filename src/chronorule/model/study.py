@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from chronorule.errors import OptionError, RuleError
+from chronorule.errors import DataError, OptionError, RuleError
 from chronorule.events import EventLog, Exposure, Head, exposure
 from chronorule.execution import Threads
 from chronorule.grounding import Feature, FeaturePath, Grounding
@@ -24,6 +24,8 @@ from chronorule.master import MAX_WEIGHT, MasterSolution, StartingPoint, fit_mas
 from chronorule.pricing import Oracle, Rate
 from chronorule.pricing.evidence import clustered
 from chronorule.rules import Rule, parse_rule
+
+LONGEST_TIME = 1e60  # at risk in all; one over it is the shortest
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,7 @@ class Study:
                 "does; use heterogeneity='gamma', or 'none'."
             )
         object.__setattr__(self, "exposure", exposure(self.log, self.head))
+        _refuse_unheard_of_spans(self.exposure)
         object.__setattr__(self, "grounding", Grounding(self.log, self.feature))
 
     @property
@@ -122,9 +125,9 @@ class Study:
         solution = fit.solution
         return Rate.of(
             self.exposure,
+            fit.rules,
             fit.paths,
             self.cuts,
-            [rule.sign for rule in fit.rules],
             solution.weights,
             solution.baseline,
             multipliers_by_entity(solution, self.log.group),
@@ -177,3 +180,15 @@ class Study:
 def multipliers_by_entity(solution: MasterSolution, group: NDArray[np.int32]) -> NDArray[np.float64]:
     """Posterior mean of every entity's frailty: that of its group."""
     return solution.multipliers[group] if len(group) else np.ones(0)
+
+
+def _refuse_unheard_of_spans(risk: Exposure) -> None:
+    """Refuse times at risk whose products with rates and times are no numbers of the machine."""
+    with np.errstate(over="ignore"):
+        total = risk.total()
+    if total > 0 and not 1 / LONGEST_TIME < total < LONGEST_TIME:
+        raise DataError(
+            f"'{risk.head.name}' can happen over {total:g} units of time in all, outside of {1 / LONGEST_TIME:g} to "
+            f"{LONGEST_TIME:g}, where times and rates are too far from 1 to be reckoned with; correct times that stand "
+            "for something else, or count in another unit."
+        )

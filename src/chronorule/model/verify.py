@@ -6,22 +6,33 @@ from collections.abc import Sequence
 
 from chronorule.errors import OptionError
 from chronorule.events import EventLog
+from chronorule.events.log import checked_log
 from chronorule.execution import Threads
-from chronorule.model.rule_model import RuleModel
+from chronorule.model.rule_model import Learned, RuleModel, checked_model
 from chronorule.model.study import Study
 from chronorule.model.words import searched_before_the_last_change
 from chronorule.rules import Rule, parse_rule
 from chronorule.search import verify as slow
 from chronorule.search.base import Subproblem, Task
-from chronorule.search.verify import MOST_RULES, Verdict
+from chronorule.search.verify import MOST_COMBINATIONS, MOST_RULES, Verdict
 
 
-def verify(model: RuleModel, log: EventLog, *, most: int = MOST_RULES, threads: int | None = None) -> Verdict:
+def verify(
+    model: RuleModel | Learned,
+    log: EventLog,
+    *,
+    most: int = MOST_RULES,
+    most_combinations: int = MOST_COMBINATIONS,
+    threads: int | None = None,
+) -> Verdict:
     """Look at every rule of the grammar and say whether what learning proved about a model is true.
 
-    No code of any search is used. `log` is the log that the model was learned from; a grammar of more than `most`
-    rules is refused, since each of them is looked at on its own.
+    Rules are listed and judged by code that no search shares; the rates they are judged at are those of the model's
+    rules, weighed again. A fitted learner of one head stands for its model, and `log` is the log it was learned from.
+    A grammar of more than `most` rules is refused, and so are rules that more than `most_combinations` of events could
+    match.
     """
+    model, log = checked_model(model), checked_log(log, "log")
     if model.certificate is None or model.grammar is None:
         raise OptionError("Nothing was searched for in this model, so nothing was proved; learn its rules to verify.")
     if searched_before_the_last_change(model):
@@ -61,7 +72,8 @@ def verify(model: RuleModel, log: EventLog, *, most: int = MOST_RULES, threads: 
         taken=frozenset(rules),
         heads=study.exposure.n_heads,
     )
-    return slow.verify(Subproblem(task, study.oracle(study.fit(rules)), _unasked), model.certificate, most)
+    problem = Subproblem(task, study.oracle(study.fit(rules)), _unasked)
+    return slow.verify(problem, model.certificate, most, most_combinations)
 
 
 def _unasked(rules: Sequence[Rule]) -> Sequence[float]:

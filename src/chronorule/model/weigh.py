@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from chronorule.errors import FitWarning, OptionError, RuleError
 from chronorule.events import EventLog, Head
+from chronorule.events.log import checked_log
 from chronorule.execution import Threads
 from chronorule.grounding import Feature, Kernel, parse_kernel
 from chronorule.likelihood import Heterogeneity
@@ -41,6 +42,9 @@ def reweigh(
     `rules_text` is the text of a rules file (weights in it are not used) or a sequence of rules. `head` is the head's
     name, or a `Head` where it is terminal or reset; without it the rules' own head is taken.
     """
+    if not isinstance(rules_text, Rule | Iterable):
+        raise RuleError(f"{rules_text!r} holds no rules; give rules, or their text as in 'Head <- A < B'.")
+    checked_log(log, "log")
     rules = given_rules_of(rules_text)
     heads = sorted({rule.head for rule in rules})
     if head is None:

@@ -19,7 +19,7 @@ from chronorule.kernels import matching
 from chronorule.kernels.branching import Batch, Events, Tables, best_later, best_union, expand_chains
 from chronorule.kernels.ceilings import best_pieces, best_rising
 from chronorule.kernels.multiplying import best_continuations, multiply_chains
-from chronorule.kernels.ordering import Ceilings, Orders, Steps, expand_orders
+from chronorule.kernels.ordering import Ceilings, Orders, Steps, expand_orders, next_places
 from chronorule.pricing.oracle import Objective, Oracle
 from chronorule.rules.grammar import Grammar
 
@@ -30,6 +30,7 @@ Float64 = NDArray[np.float64]
 
 INTERVALS = 12  # of the weight; more make the bounds sharper and the sums longer
 FIRST_CUT, LAST_CUT = 0.1, 4.0  # the cuts between lie evenly on the log scale here; the last interval ends at w_max
+MOST_PLACES = 1 << 26  # next places of predicates that are kept for partial orders, 256 MiB; else they are looked up
 NUMBERS_AT_THE_ROOT = 1 << 24  # children times targets; a large library has fewer intervals
 
 
@@ -269,6 +270,10 @@ class OrderBounds:
         self.multiplies, self.chains = chains.multiplies, chains
         if not self.multiplies:
             self.ceilings = self._ceilings(chains, sign, objective)
+            offsets, width = oracle.grounding.index.instant_offsets, len(self.timed_codes)
+            self.upcoming = np.empty((0, width), np.int32)
+            if int(offsets[-1]) * width <= MOST_PLACES:
+                self.upcoming = next_places(self.events, offsets, width)
 
     @property
     def intervals(self) -> int:
@@ -326,6 +331,7 @@ class OrderBounds:
             matching.find_first(index, bodies, begin, end, offsets, entities, places)
             expand_orders(
                 self.events,
+                self.upcoming,
                 self.ceilings,
                 orders,
                 steps,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from chronorule.events import Exposure
 from chronorule.grounding import FeaturePath
 from chronorule.kernels.rates import row_moments
 from chronorule.likelihood import Segments, build_segments, log_rate
+from chronorule.rules.rule import Rule
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -28,9 +29,12 @@ def sums(owner: Int64 | Int32, values: NDArray[Any], owners: int) -> Float64:
 class Rate:
     """λ in force: log λ = level + strength·e^(−decay·(t − start)) on every segment, times the entity's multiplier."""
 
+    rules: tuple[Rule, ...]  # in force
+    weights: Float64  # [F] of these, without their signs
+    baseline: Float64  # [P]
+    cuts: Float64  # [P − 1] of the baseline, in time since the period's start
     segments: Segments
-    paths: tuple[FeaturePath, ...]  # of the rules in force, one a column of the segments
-    cuts: Float64  # of the baseline, in time since the period's start
+    paths: tuple[FeaturePath, ...]  # of the rules, one a column of the segments
     level: Float64  # [S]
     strength: Float64  # [S]
     multiplier: Float64  # [E] posterior mean of the entity's frailty
@@ -39,9 +43,9 @@ class Rate:
     def of(
         cls,
         exposure: Exposure,
+        rules: Sequence[Rule],
         paths: tuple[FeaturePath, ...],
         cuts: ArrayLike,
-        signs: ArrayLike,
         weights: ArrayLike,
         baseline: ArrayLike,
         multiplier: Float64,
@@ -49,8 +53,18 @@ class Rate:
     ) -> Rate:
         """λ of weighted rules with the given baseline and multipliers by entity."""
         cut = build_segments(exposure, paths, cuts) if segments is None else segments
-        level, strength = log_rate(cut, weights, baseline, signs=signs)
-        return cls(cut, paths, np.asarray(cuts, np.float64), level, strength, multiplier)
+        level, strength = log_rate(cut, weights, baseline, signs=[rule.sign for rule in rules])
+        return cls(
+            tuple(rules),
+            np.asarray(weights, np.float64),
+            np.asarray(baseline, np.float64),
+            np.asarray(cuts, np.float64),
+            cut,
+            paths,
+            level,
+            strength,
+            multiplier,
+        )
 
     def expected(self) -> Float64:
         """Heads expected in each entity over its whole exposure: [E]."""

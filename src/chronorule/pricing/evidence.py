@@ -17,6 +17,7 @@ Float64 = NDArray[np.float64]
 
 Label = Literal["says when", "marks which entities", "does not pass", "not tested"]
 
+LEAST_SHARE = 1e-8  # of a group's expected heads: a window that ends a rounding late, where exposure begins, shows less
 LEAST_Z = 3.0  # clustered test of design 6: one odd entity makes no rule
 
 
@@ -89,7 +90,8 @@ def weigh_evidence(
     """The evidence for a rule from what its feature meets; `unit` is each entity's group (design 6)."""
     _, slope, _ = effect.expected(0.0)
     expected = effect.sign * slope
-    on = effect.heads_on if effect.sign > 0 else expected
+    on = np.bincount(unit, effect.heads_on if effect.sign > 0 else expected)
+    least = 0.0 if effect.sign > 0 else LEAST_SHARE * np.bincount(unit, expected_by_entity)
     gain, weight = effect.gain(charge, largest_weight)
     # given their number, such heads stand late in their exposure whatever went before
     within = (
@@ -105,6 +107,6 @@ def weigh_evidence(
         within_gain=None if within is None else within[0],
         within_weight=None if within is None else within[1],
         clustered_z=clustered(np.bincount(unit, effect.surplus_on()).astype(np.float64)),
-        support=int((np.bincount(unit, on) > 0).sum()),
+        support=int((on > least).sum()),
         description_length=description_length,
     )

@@ -11,7 +11,8 @@ import numpy as np
 
 import chronorule
 from chronorule.events import EventLog
-from chronorule.model import RuleModel, WeightedRule
+from chronorule.events.log import checked_log
+from chronorule.model import Learned, RuleModel, WeightedRule, checked_model
 from chronorule.model.words import searched_before_the_last_change, stopped_words
 from chronorule.report.expectation import Expectation
 from chronorule.report.timelines import timelines
@@ -23,11 +24,12 @@ PICTURED = 12  # rules of the model, from the first on, with pictures of entitie
 SUGGESTIVE_PICTURED = 3
 
 
-def report_records(model: RuleModel, log: EventLog, entities: bool = True) -> dict[str, Any]:
+def report_records(model: RuleModel | Learned, log: EventLog, entities: bool = True) -> dict[str, Any]:
     """All that the report of a model on a log says, as plain values for JSON; what is not known is None.
 
     Without `entities` nothing in it belongs to a single entity: no names, no pictures of their events.
     """
+    model, log = checked_model(model), checked_log(log, "log")
     shown = model.with_vocabulary(log, suggestive=True)
     known = Expectation(model, shown)
     records = {

@@ -7,15 +7,15 @@ import os
 import uuid
 from pathlib import Path
 
-from chronorule.errors import DataError
+from chronorule.errors import DataError, OptionError
 from chronorule.events import EventLog
-from chronorule.model import RuleModel
+from chronorule.model import Learned, RuleModel
 from chronorule.report.page import report_page
 from chronorule.report.records import report_records
 
 
 def write_report(
-    model: RuleModel,
+    model: RuleModel | Learned,
     log: EventLog,
     path: str | os.PathLike[str],
     entities: bool = True,
@@ -25,6 +25,10 @@ def write_report(
 
     Without `entities` nothing that belongs to a single entity is in either. Returns the files written.
     """
+    if records is not None and os.path.realpath(path) == os.path.realpath(records):
+        raise OptionError(
+            f'"{os.fspath(path)}" is named for the page and for its records; give each a file of its own.'
+        )
     told = report_records(model, log, entities)
     texts = {Path(path): report_page(told)}
     if records is not None:
@@ -36,10 +40,11 @@ def write_report(
 
 def _write(path: Path, text: str) -> None:
     """Under a name of its own first: what stood there stays until the new text is whole."""
-    part = path.with_name(f".{uuid.uuid4().hex}.part")
+    place = Path(os.path.realpath(path)) if os.path.islink(path) else path  # a link stays, and leads to the new text
+    part = place.with_name(f".{uuid.uuid4().hex}.part")
     try:
         part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-        part.replace(path)
+        part.replace(place)
     except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         raise DataError(

@@ -6,7 +6,8 @@ different timed and s of static predicates, of (ways to choose them) · (structu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from math import comb
 
@@ -30,7 +31,7 @@ PARTIAL_ORDERS = (
     1396281677105899,
     414864951055853499,
 )
-LONGEST_INSERTED = 6  # partial orders with repeats or a prefix are counted by insertion, which takes minutes beyond
+LONGEST_INSERTED = 8  # partial orders with repeats or a prefix, counted by insertion in seconds; beyond, in minutes
 
 
 def count_rules(grammar: Grammar) -> int:
@@ -124,7 +125,7 @@ def _structures(grammar: Grammar, different: int, length: int) -> int:
         return _orders_of_different(length, before, equal)
     if length > LONGEST_INSERTED:
         raise GrammarError(
-            f"Partial orders of {length} predicates with repeats or a prefix take too long to count; "
+            f"Partial orders of {length} predicates with repeats or a prefix would take minutes to count; "
             f"count lengths up to {LONGEST_INSERTED}, or leave out repeats and prefix."
         )
     ranks = {name: grammar.prefix.count(name) for name in grammar.prefix}
@@ -132,7 +133,8 @@ def _structures(grammar: Grammar, different: int, length: int) -> int:
     total = 0
     for extra in _compositions(length - sum(least), different):
         times = [one + more for one, more in zip(least, extra, strict=True)]
-        multiplicities = (*times[: len(ranks)], *sorted(times[len(ranks) :]))  # which others repeat is all the same
+        others = sorted(times[len(ranks) :], reverse=True)  # which of them repeat is all the same
+        multiplicities = (*times[: len(ranks)], *others)
         numbers = {name: number for number, name in enumerate(ranks)}
         total += _orders_with_repeats(multiplicities, tuple(numbers[name] for name in grammar.prefix), before, equal)
     return total
@@ -210,54 +212,108 @@ def _partitions(elements: int, parts: int) -> int:
     return row[parts] if parts < len(row) else 0
 
 
-Shape = tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]
+# --- partial orders with repeats or a prefix -------------------------------------------------------------------------
+
+
+Marked = tuple[tuple[int, ...], int]  # an order of classes, and which holds the latest of the predicate in hand
+NONE_YET = -1
 
 
 @lru_cache(maxsize=4096)
 def _orders_with_repeats(multiplicities: tuple[int, ...], prefix: tuple[int, ...], before: bool, equal: bool) -> int:
     """Bodies in which predicate p appears `multiplicities[p]` times and which start with the prefix.
 
-    Variables are inserted one by one: where the last may stand, below and above what is there, is counted, not listed.
+    Variables are inserted one by one, those of a predicate in their order of time. Where one may stand depends on the
+    order of the classes and on where the latest of its predicate is, but not on the names of the others: bodies alike
+    in this are grown together. The last insertion is counted, not made.
     """
-    variables = [*prefix]
-    for predicate, times in enumerate(multiplicities):
-        variables += [predicate] * (times - prefix.count(predicate))
-    beginning = tuple((predicate,) for predicate in prefix)
-    bodies: list[Shape] = [(beginning, tuple((1 << place) - 1 for place in range(len(prefix))))]
-    for place in range(len(prefix), len(variables)):
-        places = (_insertions(body, variables[place], len(prefix), before, equal) for body in bodies)
+    variables = [p for p, times in enumerate(multiplicities) for _ in range(times - prefix.count(p))]
+    bodies: Counter[Marked] = Counter({(tuple((1 << place) - 1 for place in range(len(prefix))), NONE_YET): 1})
+    for place, predicate in enumerate(variables):
+        if place == 0 or predicate != variables[place - 1]:
+            latest = max((here for here, name in enumerate(prefix) if name == predicate), default=NONE_YET)
+            bodies = _together((_alike((order, latest), len(prefix)), ways) for (order, _), ways in bodies.items())
         if place == len(variables) - 1:
-            return sum(1 for found in places for _ in found)
-        bodies = [body for found in places for body in found]
-    return len(bodies)
+            return sum(ways * _growth(body, len(prefix), before, equal) for body, ways in bodies.items())
+        bodies = _together(
+            (wider, ways * more)
+            for body, ways in bodies.items()
+            for wider, more in _grown(body, len(prefix), before, equal).items()
+        )
+    return 1
 
 
-def _insertions(body: Shape, predicate: int, prefix: int, before: bool, equal: bool) -> Iterator[Shape]:
-    """Each body with one more variable of a predicate, later than those it has, and not before the prefix."""
-    classes, order = body
-    after = orders.successors(order)
-    same = sum(1 << element for element, members in enumerate(classes) if predicate in members)
-    everything = (1 << len(classes)) - 1
-    beginning = (1 << prefix) - 1
-    if equal:
-        for element, members in enumerate(classes):
-            if element >= prefix - 1 and same & ~order[element] == 0:
-                yield (*classes[:element], (*members, predicate), *classes[element + 1 :]), order
+def _together(bodies: Iterable[tuple[Marked, int]]) -> Counter[Marked]:
+    found: Counter[Marked] = Counter()
+    for body, ways in bodies:
+        found[body] += ways
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _grown(body: Marked, prefix: int, before: bool, equal: bool) -> Mapping[Marked, int]:
+    """The bodies with one more variable of the predicate in hand, and how often each arises."""
+    order = body[0]
+    fresh = len(order)
+    joined = [(order, element) for element in range(fresh) if equal and _joins(body, element, prefix)]
+    added = [
+        ((*(mask | (above >> element & 1) << fresh for element, mask in enumerate(order)), below), fresh)
+        for below, above in _places(body, prefix, before)
+    ]
+    return _together((_alike(wider, prefix), 1) for wider in (*joined, *added))
+
+
+@lru_cache(maxsize=4096)
+def _growth(body: Marked, prefix: int, before: bool, equal: bool) -> int:
+    """In how many ways a body takes one more variable of the predicate in hand."""
+    joined = sum(_joins(body, element, prefix) for element in range(len(body[0]))) if equal else 0
+    return joined + sum(1 for _ in _places(body, prefix, before))
+
+
+def _joins(body: Marked, element: int, prefix: int) -> bool:
+    """Whether a class may take the variable: it is later than the latest, and of the prefix at most the last class."""
+    order, latest = body
+    return element >= prefix - 1 and (latest == NONE_YET or bool(order[element] >> latest & 1))
+
+
+def _places(body: Marked, prefix: int, before: bool) -> Iterator[tuple[int, int]]:
+    """Where a class of the variable alone may stand: after the latest, not before the prefix (masks below, above)."""
+    order, latest = body
     if not before:
-        if not same:
-            yield (*classes, (predicate,)), (*order, 0)
+        if latest == NONE_YET:
+            yield 0, 0
         return
+    after = orders.successors(order)
     down = orders.down_sets(order)
+    up = [(1 << len(order)) - 1 & ~held for held in down]
     for below in down:
-        if same & ~below:
-            continue
-        common = everything & ~below & ~beginning
-        for element in orders.bits(below):
-            common &= after[element]
-        for held in down:
-            above = everything & ~held
-            if above & ~common == 0:
-                extended = [
-                    mask | (1 << len(classes) if above >> element & 1 else 0) for element, mask in enumerate(order)
-                ]
-                yield (*classes, (predicate,)), (*extended, below)
+        if latest == NONE_YET or below >> latest & 1:
+            common = up[0] & ~below & ~((1 << prefix) - 1)
+            for element in orders.bits(below):
+                common &= after[element]
+            yield from ((below, above) for above in up if not above & ~common)
+
+
+def _alike(body: Marked, prefix: int) -> Marked:
+    """The body with its classes after the prefix renumbered, so that most bodies that differ in names alone coincide.
+
+    They are sorted by what stands before and after them; to leave a tie open costs time, not the truth of the count.
+    """
+    order, latest = body
+    after = orders.successors(order)
+    kinds: list[tuple[int, ...]] = [
+        (min(element, prefix), element == latest, mask.bit_count(), after[element].bit_count())
+        for element, mask in enumerate(order)
+    ]
+    number = {kind: place for place, kind in enumerate(sorted(set(kinds)))}
+    first = [number[kind] for kind in kinds]
+    finer = [
+        (
+            first[element],
+            *sorted(first[one] for one in orders.bits(mask)),
+            *sorted(first[one] for one in orders.bits(above)),
+        )
+        for element, (mask, above) in enumerate(zip(order, after, strict=True))
+    ]
+    sequence = sorted(range(len(order)), key=finer.__getitem__)
+    return orders.renumber(order, sequence), latest if latest == NONE_YET else sequence.index(latest)

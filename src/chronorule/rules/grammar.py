@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 from chronorule.errors import GrammarError
@@ -14,6 +14,7 @@ from chronorule.rules.canonical import neighbours
 from chronorule.rules.rule import Rule, occurrence, quote
 
 DEFAULT_MAX_LENGTH = 4
+MOST_PREDICATES = 1_000_000  # of one rule, so that lengths can be counted
 _RELATIONS = ("before", "equal")
 
 
@@ -83,6 +84,10 @@ class Grammar:
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise GrammarError(f"{name} is a number of predicates, at least 1, not {value!r}.")
+            if int(value) > MOST_PREDICATES:
+                raise GrammarError(
+                    f"{name} of more than {MOST_PREDICATES:,} predicates is longer than any rule; give a smaller one."
+                )
             self._set(name, int(value))
         if self.length is not None:
             if self.min_length is not None or self.max_length is not None:
@@ -351,17 +356,21 @@ def _relations(relations: Iterable[str], partial_orders: bool) -> tuple[str, ...
 
 def _signs(signs: Iterable[int]) -> tuple[int, ...]:
     given = tuple(signs) if isinstance(signs, Iterable) else ()
-    if not given or len(set(given)) < len(given) or any(sign not in (1, -1) for sign in given):
+    known = all(isinstance(sign, Real) and sign in (1, -1) for sign in given)
+    if not given or not known or len(set(given)) < len(given):
         raise GrammarError(f"signs is (1,), (-1,) or (1, -1), not {signs!r}.")
     return tuple(sign for sign in (1, -1) if sign in given)
 
 
-def _pairs(pairs: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+def _pairs(pairs: Iterable[Iterable[str]]) -> tuple[tuple[str, str], ...]:
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise GrammarError(f"forbidden_pairs is a list of pairs of names, not {pairs!r}; write [(one, other)].")
     found: list[tuple[str, str]] = []
     for pair in pairs:
-        if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+        names = () if isinstance(pair, str) or not isinstance(pair, Iterable) else tuple(pair)
+        if len(names) != 2 or names[0] == names[1]:
             raise GrammarError(f"forbidden_pairs holds pairs of two different names, not {pair!r}.")
-        one, other = sorted(_names("forbidden_pairs", pair))
+        one, other = sorted(_names("forbidden_pairs", names))
         if (one, other) not in found:
             found.append((one, other))
     return tuple(found)

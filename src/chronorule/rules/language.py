@@ -13,12 +13,24 @@ variable  :=  name ["#" number]           bare, or in double quotes with escapes
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import NoReturn
 
 from chronorule.errors import RuleError, RuleSyntaxError
 from chronorule.rules.printing import Style, format_rule
-from chronorule.rules.rule import KEYWORDS, Relation, Rule, occurrence, quote
+from chronorule.rules.rule import (
+    KEYWORDS,
+    Relation,
+    Rule,
+    Stated,
+    contradiction,
+    contradicts,
+    lack_of_separation,
+    occurrence,
+    quote,
+    unseparated,
+)
 from chronorule.rules.tokens import Token, Tokens
 
 __all__ = ["Relation", "Rule", "RuleLine", "Style", "format_rule", "parse_rule", "parse_rules"]
@@ -52,8 +64,6 @@ def parse_rules(text: str) -> list[RuleLine]:
             rule, weight = _Parser(line.rstrip()).line(weights=True)
         except RuleSyntaxError as error:
             raise RuleSyntaxError(f"Line {number}: {error.message}", error.text, error.column) from None
-        except RuleError as error:
-            raise RuleError(f"Line {number}: {error}") from None
         if rule in lines:
             raise RuleError(f"Line {number}: this is the rule of line {lines[rule]} again; keep one of the two.")
         lines[rule] = number
@@ -214,14 +224,21 @@ class _Parser:
                     f"write {occurrence(left[0], left[1] + 1)} for another occurrence.",
                     operator,
                 )
-        rule = Rule.build(
-            head,
-            [name for name, _ in variables],
-            [(place[left], relation, place[right]) for left, relation, right, _ in self.relations],
-            sign,
-        )
+        stated = [(place[left], relation, place[right]) for left, relation, right, _ in self.relations]
+        self.refuse_contradictions(variables, stated)
+        rule = Rule.build(head, [name for name, _ in variables], stated, sign)
         self.refuse_overruled_none()
         return rule
+
+    def refuse_contradictions(self, variables: list[tuple[str, int]], stated: list[Stated]) -> None:
+        """What `Rule.build` would refuse, with its place: the relation that closes a cycle, or an occurrence."""
+        names = [name for name, _ in variables]
+        if contradicts(names, stated):
+            last = bisect_left(range(len(stated)), True, key=lambda last: contradicts(names, stated[: last + 1]))
+            self.fail(contradiction(names, stated[: last + 1]), self.relations[last][-1])
+        beside = unseparated(names, stated)
+        if beside is not None:
+            self.fail(lack_of_separation(names[beside]), self.mentions[variables[beside]])
 
     def refuse_overruled_none(self) -> None:
         """A written None that the other relations overrule would mislead its reader."""

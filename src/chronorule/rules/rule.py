@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeAlias
 
 from chronorule.errors import RuleError
 from chronorule.rules import order as orders
@@ -26,6 +27,8 @@ class Relation(Enum):
 
 
 _INVERSE = {Relation.BEFORE: Relation.AFTER, Relation.AFTER: Relation.BEFORE}
+
+Stated: TypeAlias = tuple[int, Relation, int]  # how two variables, known by their places, are related
 
 KEYWORDS = frozenset(relation.value for relation in Relation)
 RESERVED = frozenset('"#&∧<>=()|←↤')
@@ -87,7 +90,7 @@ class Rule:
         cls,
         head: str,
         variables: Sequence[str],
-        relations: Iterable[tuple[int, Relation, int]] = (),
+        relations: Iterable[Stated] = (),
         sign: int = 1,
     ) -> Rule:
         """The rule whose body has one variable per predicate in `variables`, related as (index, relation, index).
@@ -96,7 +99,8 @@ class Rule:
         nothing, so it may be left out.
         """
         _refuse_names([head, *variables])
-        before, equal = _oriented(variables, relations)
+        stated = list(relations)
+        before, equal = _oriented(variables, stated)
         owner = list(range(len(variables)))  # the least variable of each Equal class
         for one, other in equal:
             kept, gone = sorted((owner[one], owner[other]))
@@ -108,7 +112,7 @@ class Rule:
             relation[position[owner[later]]] |= 1 << position[owner[earlier]]
         closed = orders.close(relation)
         if orders.is_cyclic(closed):
-            raise RuleError(_contradiction(variables, before, equal))
+            raise RuleError(contradiction(variables, stated))
         members: list[list[str]] = [[] for _ in roots]
         for name, root in zip(variables, owner, strict=True):
             members[position[root]].append(name)
@@ -175,7 +179,7 @@ def _refuse_names(names: Sequence[object]) -> None:
 
 
 def _oriented(
-    variables: Sequence[str], relations: Iterable[tuple[int, Relation, int]]
+    variables: Sequence[str], relations: Iterable[Stated]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """The stated relations as pairs (earlier, later) and pairs of equals."""
     before: list[tuple[int, int]] = []
@@ -234,15 +238,47 @@ def _refuse_unseparated(classes: Sequence[Sequence[str]], order: Sequence[int]) 
             held = seen.get(name, 0)
             for other in orders.bits(held):
                 if other == element or not (order[element] >> other & 1 or order[other] >> element & 1):
-                    raise RuleError(
-                        f"Two occurrences of {quote(name)} in one body must be separated by Before, "
-                        "since one event could serve for both; state which comes first."
-                    )
+                    raise RuleError(lack_of_separation(name))
             seen[name] = held | 1 << element
 
 
-def _contradiction(variables: Sequence[str], before: list[tuple[int, int]], equal: list[tuple[int, int]]) -> str:
+def contradicts(variables: Sequence[str], relations: Sequence[Stated]) -> bool:
+    """Whether relations put a variable before itself."""
+    before, _ = _oriented(variables, relations)
+    held = _not_after(variables, relations)
+    return any(held[earlier] >> later & 1 for earlier, later in before)
+
+
+def unseparated(variables: Sequence[str], relations: Sequence[Stated]) -> int | None:
+    """The first variable that relations, which do not contradict each other, leave beside one of its predicate."""
+    held = _not_after(variables, relations)
+    for later, name in enumerate(variables):
+        for earlier in range(later):
+            if variables[earlier] == name and (held[later] >> earlier & 1) == (held[earlier] >> later & 1):
+                return later
+    return None
+
+
+def _not_after(variables: Sequence[str], relations: Sequence[Stated]) -> tuple[int, ...]:
+    """For each variable the mask of those that relations put before it or equate with it."""
+    before, equal = _oriented(variables, relations)
+    held = [0] * len(variables)
+    for earlier, later in before + equal + [(other, one) for one, other in equal]:
+        held[later] |= 1 << earlier
+    return orders.close(held)
+
+
+def lack_of_separation(name: str) -> str:
+    """The sentence about two variables of one predicate that may be one event."""
+    return (
+        f"Two occurrences of {quote(name)} in one body must be separated by Before, "
+        "since one event could serve for both; state which comes first."
+    )
+
+
+def contradiction(variables: Sequence[str], relations: Sequence[Stated]) -> str:
     """The sentence that names a shortest cycle of stated relations."""
+    before, equal = _oriented(variables, relations)
     steps: dict[int, list[tuple[int, Relation]]] = {}
     for earlier, later in before:
         steps.setdefault(earlier, []).append((later, Relation.BEFORE))

@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 
 from chronorule.errors import OptionError
 from chronorule.events import Head
+from chronorule.grounding import MOST_CLASSES, MOST_UNORDERED_CLASSES
 from chronorule.master import SETTLED
 from chronorule.pricing import Evidence, Objective, Oracle
 from chronorule.rules import Rule
@@ -199,10 +200,26 @@ class Subproblem:
                     f"The grammar and the log do not agree on whether '{name}' has a time; resolve the grammar for "
                     "the log, with the statics of the log."
                 )
+        _refuse_long(self.task.grammar)
 
     def evidence(self, rule: Rule) -> Evidence:
         """All that is known for and against a rule."""
         return self.oracle.evidence(rule, self.task.charged, self.task.kernels)
+
+
+def _refuse_long(grammar: Grammar) -> None:
+    """Refuse grammars whose longest rules cannot be matched: by the number of instants that they can have."""
+    longest = grammar.lengths.stop - 1
+    instants = min(longest, 1 if "before" not in grammar.relations and not grammar.partial_orders else longest)
+    if not grammar.repeats:
+        instants = min(instants, len(grammar.timed))
+    most = MOST_UNORDERED_CLASSES if grammar.partial_orders else MOST_CLASSES
+    if instants > most:
+        kind = "partial orders" if grammar.partial_orders else "chains"
+        raise OptionError(
+            f"Rules of up to {instants:,} predicates with a time cannot be searched, since {kind} can have {most} "
+            f"instants at most; allow a length of {most} at most."
+        )
 
 
 class Search(Protocol):

@@ -14,7 +14,7 @@ from chronorule.rules.grammar import Grammar
 from chronorule.search import nodes
 from chronorule.search.base import Subproblem
 from chronorule.search.keeper import Keeper
-from chronorule.search.nodes import Nodes
+from chronorule.search.nodes import Nodes, check_room
 from chronorule.search.pieces import More, in_pieces, joined, matched
 from chronorule.search.thresholds import Thresholds, simple_values
 
@@ -23,6 +23,8 @@ Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+LARGE_LIBRARY = 4096  # predicates, whose pairs take 16 MiB
 
 
 class ChainTree:
@@ -60,15 +62,22 @@ class ChainTree:
         """How many numbers the expansion of each node takes, at most."""
         chains = some.chains
         children = chains.open_after.sum(axis=1) + chains.open_equal.sum(axis=1) + chains.open_static.sum(axis=1)
-        return np.asarray((children + chains.closing.sum(axis=1)) * (2 + np.diff(some.offsets)))
+        targets = np.where(self._targets_matter(chains), np.diff(some.offsets), 0)
+        return np.asarray((children + chains.closing.sum(axis=1)) * (2 + targets))
+
+    def _targets_matter(self, chains: Chains) -> Flags:
+        """Whether sums for targets are needed: on the last level they are not, where the sums of a rule say all."""
+        return np.asarray(nodes.lengths(chains) + 1 < self.longest) | (not self.bounds.exact)
 
     def expand(self, some: Nodes[Chains], keeper: Keeper, more: More) -> tuple[Nodes[Chains], int]:
         """Price the children of nodes, offer those that are rules, and return those below which a better may be."""
+        some = some.with_targets(self._targets_matter(some.chains))
         laws = self.laws
         rows = np.empty(len(some) * self.bounds.n_children, np.int64)
         row_offsets = np.empty(len(some) + 1, np.int64)
         next_steps(laws, some.chains, rows, row_offsets)
         numbers = np.diff(row_offsets) * (2 + np.diff(some.offsets))
+        check_room(int(numbers.sum()), len(self.timed) + len(self.static))
         parts, done = in_pieces(
             numbers * self.problem.oracle.grounding.log.n_entities,
             self.problem.oracle.threads,
@@ -161,7 +170,7 @@ class ChainTree:
         else:
             some = np.flatnonzero((own > self.thresholds.least(keeper.value)[size]) & np.isin(size, lengths))
             value = gain = own[some]
-        children = nodes.with_step(nodes.take(chains, node[some]), rows[some], self.bounds.width)
+        children = nodes.with_step(nodes.take(nodes.bare(chains), node[some]), rows[some], self.bounds.width)
         worth = gain - self.thresholds.description[nodes.lengths(children), children.static]
         matter = np.flatnonzero(keeper.may_matter(self._objective(value, worth), worth))
         children = nodes.take(children, matter)
@@ -209,11 +218,6 @@ def laws_of(grammar: Grammar) -> Laws:
     """A grammar in numbers."""
     timed = grammar.timed
     names = [*timed, *grammar.static]
-    conflict = np.zeros((len(names), len(names)), np.bool_)
-    for one, other in grammar.forbidden_pairs:
-        if one in names and other in names:
-            a, b = names.index(one), names.index(other)
-            conflict[a, b] = conflict[b, a] = True
     return Laws(
         len(timed),
         grammar.lengths.stop - 1,
@@ -222,5 +226,18 @@ def laws_of(grammar: Grammar) -> Laws:
         "equal" in grammar.relations,
         np.array([timed.index(name) for name in grammar.prefix], np.int64),
         np.array([name in grammar.required for name in names], np.bool_),
-        conflict,
+        _conflicts(grammar, names),
     )
+
+
+def _conflicts(grammar: Grammar, names: list[str]) -> Flags:
+    """Which predicates may not stand together; where none are named, of a large library one False for all pairs."""
+    place = {name: column for column, name in enumerate(names)}
+    pairs = [(place[a], place[b]) for a, b in grammar.forbidden_pairs if a in place and b in place]
+    if not pairs and len(names) > LARGE_LIBRARY:
+        return np.broadcast_to(np.zeros(1, np.bool_), (len(names), len(names)))
+    check_room(len(names) ** 2 // 8, len(names))
+    conflict = np.zeros((len(names), len(names)), np.bool_)
+    for a, b in pairs:
+        conflict[a, b] = conflict[b, a] = True
+    return conflict

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chronorule.errors import OptionError
 from chronorule.kernels.growing import Chains
 from chronorule.kernels.matching import Bodies
 from chronorule.kernels.ordering import Orders
@@ -20,6 +21,7 @@ Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 
+MOST_NUMBERS = 1 << 31  # of one step, 16 GiB
 Bodied = TypeVar("Bodied", Chains, Orders)
 
 
@@ -60,11 +62,34 @@ class Nodes(Generic[Bodied]):
         """The first nodes."""
         return self if size == len(self) else self.take(np.arange(size))
 
+    def with_targets(self, kept: Flags) -> Nodes[Bodied]:
+        """The same nodes, some of them without their targets."""
+        if kept.all():
+            return self
+        sizes = np.diff(self.offsets)
+        targets = np.repeat(kept, sizes)
+        return replace(
+            self,
+            offsets=np.concatenate([[0], np.cumsum(np.where(kept, sizes, 0))]).astype(np.int64),
+            ends=self.ends[targets],
+            intervals=self.intervals[targets],
+            values=self.values[targets],
+        )
+
     def by_bound(self) -> Nodes[Bodied]:
         """Families in rising order of their best bound, and within each the nodes in rising order of theirs."""
         best = np.full(int(self.family.max(initial=-1)) + 1, -np.inf)
         np.maximum.at(best, self.family, self.bound)
         return self.take(np.lexsort((self.bound, self.family, best[self.family])))
+
+
+def check_room(numbers: int, predicates: int) -> None:
+    """Refuse a step whose sums no usual machine holds."""
+    if numbers > MOST_NUMBERS:
+        raise OptionError(
+            f"One step of the search over {predicates:,} predicates needs {numbers / 2**27:,.0f} GiB of memory; name "
+            "fewer predicates in body, or allow shorter rules only."
+        )
 
 
 def root(longest: int, timed: int, statics: int) -> Chains:
@@ -100,6 +125,16 @@ def empty(size: int, longest: int, timed: int, statics: int) -> Chains:
 def take(chains: Bodied, rows: Int64) -> Bodied:
     """Some of the chains."""
     return type(chains)._make(part[rows] for part in chains)
+
+
+def bare(chains: Chains) -> Chains:
+    """The chains without what may still be added to each, a flag for every predicate."""
+    return chains._replace(
+        open_after=chains.open_after[:, :0],
+        open_equal=chains.open_equal[:, :0],
+        open_static=chains.open_static[:, :0],
+        closing=chains.closing[:, :0],
+    )
 
 
 def lengths(chains: Chains | Orders) -> Int64:

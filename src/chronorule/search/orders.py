@@ -14,7 +14,7 @@ from chronorule.rules.description import description_length
 from chronorule.search.base import Subproblem
 from chronorule.search.chains import laws_of
 from chronorule.search.keeper import Keeper
-from chronorule.search.nodes import Nodes, lengths, take
+from chronorule.search.nodes import Nodes, check_room, lengths, take
 from chronorule.search.pieces import ADDITIONS_TO_AN_ORDER, More, in_pieces, joined, matched
 from chronorule.search.thresholds import Thresholds, simple_values
 
@@ -101,6 +101,7 @@ class OrderTree:
         needed = np.repeat(useful > 0, np.diff(some.offsets))
         target_offsets = np.concatenate([[0], np.cumsum(useful)]).astype(np.int64)
         sum_offsets = np.concatenate([[0], np.cumsum(np.diff(row_offsets) * (2 + useful))]).astype(np.int64)
+        check_room(int(sum_offsets[-1]), len(self.timed) + len(self.static))
         return Steps(
             row_offsets,
             predicates[:rows],

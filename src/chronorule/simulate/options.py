@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -69,6 +69,8 @@ def rules_and_weights(
     rules: str | Rule | Sequence[str | Rule | RuleLine], weights: ArrayLike | None
 ) -> tuple[tuple[Rule, ...], Floats]:
     """Rules from text or objects, and one weight for each, from the text or beside it."""
+    if not isinstance(rules, str | Rule | Iterable):
+        raise OptionError(f"rules={rules!r} holds no rules; give text such as 'Y <- A < B', or [] for none.")
     lines: list[RuleLine] = []
     for item in [rules] if isinstance(rules, str | Rule) else rules:
         if isinstance(item, str):
@@ -110,6 +112,8 @@ def chosen_head(head: Head | str | None, rules: Sequence[Rule]) -> Head:
         raise OptionError(f"The rules have different heads ({shorten(names)}); simulate one head at a time.")
     if head is None:
         return Head(names[0] if names else "Y")
+    if not isinstance(head, str | Head):
+        raise OptionError(f"head={head!r} is no head; give the name of a predicate, or a Head.")
     chosen = Head(head) if isinstance(head, str) else head
     if names and chosen.name != names[0]:
         raise OptionError(f"head is '{chosen.name}', but the rules are for '{names[0]}'; give both the same name.")

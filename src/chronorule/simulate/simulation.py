@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chronorule.errors import OptionError
 from chronorule.events import EventLog, Head
+from chronorule.events.log import checked_log
 from chronorule.grounding import Feature, Kernel, parse_kernel
 from chronorule.likelihood import log_rate
 from chronorule.rules import Rule, RuleLine
@@ -72,6 +73,7 @@ def simulate(
     body: a log to draw heads on; its own heads after the start of a period are replaced, all else stays.
     """
     if body is not None:
+        checked_log(body, "body")
         options.refuse_beside_body(
             predicates=(predicates, None),
             static=(static, None),
