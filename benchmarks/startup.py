@@ -35,6 +35,27 @@ cr.completions("Y <- A < B", log)
 print(time.perf_counter() - begin, time.process_time() - busy)
 """
 
+FITS = """
+import time, warnings
+import chronorule as cr
+import numpy, numba, pyarrow.csv, pyarrow.parquet
+warnings.simplefilter("ignore")
+log = cr.paper_suite(group=1, predicates=8, sequences=60, seed=0).log
+cr.reweigh("Y <- A < B", log)
+begin, busy = time.perf_counter(), time.process_time()
+cr.RuleLearner("Y", max_length=3, threads=1).fit(log)
+first, first_busy = time.perf_counter() - begin, time.process_time() - busy
+for orders in (False, True):
+    for feature in ("exists", "count"):
+        for kernel in ("step", "window(5)"):
+            for objective, stop, penalty in (("gain", "evidence", 0.0), ("gradient", "optimal", 1.0)):
+                cr.RuleLearner(
+                    "Y", grammar=cr.Grammar(max_length=2, partial_orders=orders, signs=(1, -1)), feature=feature,
+                    kernel=kernel, objective=objective, stop=stop, penalty=penalty, threads=1, max_rules=2,
+                ).fit(log)
+print(first, first_busy, time.perf_counter() - begin, time.process_time() - busy)
+"""
+
 
 def run(code: str, folder: str, cache: str) -> str:
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
@@ -63,10 +84,16 @@ def main() -> None:
         print(f", {theirs / ours:.0f} times as long")
         fresh, fresh_cpu = map(float, run(KERNELS, folder, cache).split())
         cached, cached_cpu = min(tuple(map(float, run(KERNELS, folder, cache).split())) for _ in range(times))
-        print(f"first use of every kernel: {fresh:.1f} s on a fresh machine ({fresh_cpu:.1f} s of processor)")
+        print(f"first use of all but searches: {fresh:.1f} s on a fresh machine ({fresh_cpu:.1f} s of processor)")
         print(
             f"the same once compiled: {cached:.2f} s ({cached_cpu:.2f} s of processor), a {fresh / cached:.0f}th of it"
         )
+        for when in ("on a fresh machine", "once compiled"):
+            one, one_cpu, every, every_cpu = map(float, run(FITS, folder, cache).split())
+            print(
+                f"first fit {when}: {one:.1f} s ({one_cpu:.1f} s of processor); with fits of all other kinds, 17 in "
+                f"all: {every:.1f} s ({every_cpu:.1f} s)"
+            )
 
 
 if __name__ == "__main__":

@@ -102,7 +102,8 @@ class Bystander:
 def best_below(tree: ChainTree | OrderTree, node: Nodes[Any], seen: dict[Rule, float]) -> float:
     """The largest value below a node, which its bound must reach; all rules that are offered are remembered."""
     bystander = Bystander()
-    children = tree.expand(node, bystander)  # type: ignore[arg-type]
+    children, done = tree.expand(node, bystander, lambda: True)  # type: ignore[arg-type]
+    assert done == len(node)
     seen |= bystander.offered
     best = max(bystander.offered.values(), default=-math.inf)
     for row in range(len(children)):
