@@ -90,12 +90,12 @@ def row(name: str, work: Case, certificate: Certificate, brute: float) -> str:
     except GrammarError:  # partial orders that are too many to count
         rules = 0
     proof = "proved" if certificate.optimal else f"gap {100 * certificate.gap:.0f} %"
-    ratio = f"{rules / brute / certificate.seconds:>12,.0f}" if certificate.optimal and rules else f"{'':>12}"
+    ratio = f"{rules / brute / certificate.seconds:>22,.0f}" if certificate.optimal and rules else ""
     return f"{name:50}{certificate.seconds:>9.2f}{certificate.nodes:>11,}{rules:>14.2g}{proof:>12}{ratio}"
 
 
 def heading(title: str) -> None:
-    print(f"\n{title}\n{'':50}{'seconds':>9}{'nodes':>11}{'rules':>14}{'':>12}{'brute: times':>12}")
+    print(f"\n{title}\n{'':50}{'seconds':>9}{'nodes':>11}{'rules':>14}{'':>12}{'brute: times':>22}")
 
 
 def rounds(work: Case, name: str, limit: float, least: float) -> None:
