@@ -81,10 +81,12 @@ def _panel(panel: Panel, offset: float, low: float, high: float, up: str) -> str
         parts.append(f'<text class="a" x="12" y="{middle}" {turned}>{escape(up)}</text>')
     path = "L".join(f"{across(point.x):.1f} {down(point.y):.1f}" for point in panel.points)
     parts.append(f'<path class="l" d="M{path}"/>')
+    told = -math.inf
     for point in panel.points:
         x, y = across(point.x), down(point.y)
         parts.append(f'<circle class="{"o" if point.open else "p"}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>')
-        if point.open:
+        if point.open and x - told >= 70:  # room for the word of the one before
+            told = x
             parts.append(f'<text class="y w" x="{x - 7:.1f}" y="{y - 7:.1f}">{escape(point.open)}</text>')
     return "".join(parts) + "\n"
 

@@ -117,7 +117,8 @@ def last_round(work: Case, name: str, limit: float, least: float) -> Certificate
 
 
 def point(x: int, certificate: Certificate) -> Point:
-    return Point(x, certificate.seconds, "" if certificate.optimal else f"gap {100 * certificate.gap:.0f} %")
+    gap = "no proof" if certificate.incumbent <= 0 else f"gap {100 * certificate.gap:.0f} %"
+    return Point(x, certificate.seconds, "" if certificate.optimal else gap)
 
 
 def chains(short: bool, predicates: int, sequences: int, longest: int, limit: float, least: float) -> None:
