@@ -373,11 +373,8 @@ def unit_scores(
     variance: float = 0.0,
 ) -> tuple[Floats, Floats]:
     """What each unit adds to the gradient in (signed weights, baseline), [U, F + P], and the information of these."""
-    data = statistics(segments, units, with_heads_only=heterogeneity == "entity")
-    coefficients = checked_signs(signs, segments.n_rules) * _vector(weights, segments.n_rules, "weights", "rules")
-    level = _vector(baseline, segments.pieces, "baseline", "pieces of the baseline")
-    at = evaluate(data, coefficients, level, variance, heterogeneity)
-    mean, fall = multipliers(data.heads, at.expected, variance, heterogeneity)
+    _, data, at = _checked_point(segments, weights, baseline, signs, units, heterogeneity, variance)
+    mean, fall = multipliers(data.heads, at.expected, at.variance, heterogeneity)
     slopes, information = _slopes(data, at, mean, fall)
     group = np.arange(segments.n_entities) if units is None else np.asarray(units)
     unit = np.repeat(group, np.diff(segments.offsets))
@@ -402,6 +399,23 @@ def log_likelihood(
     heterogeneity "gamma" is the marginal likelihood over u_c ~ Gamma(1/ν, 1/ν), Poisson at ν = 0 (design 6); "none" is
     Poisson; "entity" maximises over one free base for each unit, so that the baseline only counts relative to it.
     """
+    sign, data, at = _checked_point(segments, weights, baseline, signs, units, heterogeneity, variance)
+    gradient, information = derivatives(data, at, heterogeneity)
+    turn = np.concatenate([sign, np.ones(segments.pieces + 1)])
+    mean, _ = multipliers(data.heads, at.expected, at.variance, heterogeneity)
+    return LogLikelihood(at.value, turn * gradient, information * np.outer(turn, turn), at.expected, mean)
+
+
+def _checked_point(
+    segments: Segments,
+    weights: ArrayLike,
+    baseline: ArrayLike,
+    signs: ArrayLike | None,
+    units: ArrayLike | None,
+    heterogeneity: Heterogeneity,
+    variance: float,
+) -> tuple[Floats, Statistics, Evaluation]:
+    """Signs, statistics and ℓ at a point that a caller gave; refused where it means nothing."""
     _check_heterogeneity(heterogeneity)
     if not (np.isfinite(variance) and variance >= 0) or (variance > 0 and heterogeneity != "gamma"):
         raise OptionError(
@@ -419,10 +433,7 @@ def log_likelihood(
     )
     if not np.isfinite(at.value):
         raise OptionError("A rate at these weights is beyond the numbers of this machine; give smaller weights.")
-    gradient, information = derivatives(data, at, heterogeneity)
-    turn = np.concatenate([sign, np.ones(segments.pieces + 1)])
-    mean, _ = multipliers(data.heads, at.expected, at.variance, heterogeneity)
-    return LogLikelihood(at.value, turn * gradient, information * np.outer(turn, turn), at.expected, mean)
+    return sign, data, at
 
 
 def log_rate(segments: Segments, weights: ArrayLike, baseline: ArrayLike, *, signs: ArrayLike | None = None) -> LogRate:
